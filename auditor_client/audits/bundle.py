@@ -10,13 +10,12 @@ them; sentences and the page only if the same versions did, because later versio
 """
 
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from auditor_client.asking.question import rules_digest
 from auditor_client.audits.bundle_files import OTHER_VERSIONS, AuditCheck, member, require, require_same_document
@@ -31,26 +30,10 @@ from auditor_client.exchange.verification import signed_release
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.report.json_document import FORMATS, audit_document
+from shared.bundles import BYTES_MAX, FORMAT, KEYS, MANIFEST, MEMBERS_MAX, BadBundle, Manifest, read_bundle
 from shared.canonical import sha256_name
 from shared.datasets import Budget
 from shared.releases import SigningKeys
-
-FORMAT: Final = "pafer-bundle/1"
-MEMBERS_MAX: Final = 4000
-BYTES_MAX: Final = 256 * 1024 * 1024
-"""Of all files together, unpacked: a small zip file can grow without bound."""
-_PACKINGS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
-
-class Manifest(BaseModel):
-    """The list of a bundle: every file but this one, with its SHA-256."""
-
-    model_config = ConfigDict(frozen=True)
-
-    format: str
-    audits: tuple[str, ...]
-    trainings: tuple[str, ...] = ()
-    files: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +76,7 @@ def write_bundle(
     """
     if not audits and not trainings:
         raise ReceiptsDamaged("There is no audit to write: no receipt with a note.")
-    files: dict[str, bytes] = {"keys.json": receipts.pinned().model_dump_json(indent=2).encode()}
+    files: dict[str, bytes] = {KEYS: receipts.pinned().model_dump_json(indent=2).encode()}
     names = []
     for audit in audits:
         note = audit.note
@@ -112,7 +95,7 @@ def write_bundle(
         trainings=tuple(map(training_name, trainings)),
         files={name: sha256_name(content) for name, content in files.items()},
     )
-    files["manifest.json"] = manifest.model_dump_json(indent=2).encode()
+    files[MANIFEST] = manifest.model_dump_json(indent=2).encode()
     if len(files) > MEMBERS_MAX or sum(map(len, files.values())) > BYTES_MAX:
         raise ReceiptsDamaged(
             f"A bundle has at most {MEMBERS_MAX} files and {BYTES_MAX} bytes: write fewer audits into each."
@@ -133,55 +116,22 @@ def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
     Raises:
         ReceiptsDamaged: The file is no bundle.
     """
-    files = _read(Path(path))
     try:
-        manifest = Manifest.model_validate_json(files.pop("manifest.json", b""))
-        bundled = SigningKeys.model_validate_json(files.get("keys.json", b""))
+        manifest, files = read_bundle(Path(path))
+    except BadBundle as error:
+        raise ReceiptsDamaged(str(error)) from error
+    try:
+        bundled = SigningKeys.model_validate_json(files.get(KEYS, b""))
         trusted = bundled if keys is None else SigningKeys.model_validate_json(keys.read_bytes())
     except (ValidationError, OSError) as error:
-        raise ReceiptsDamaged(f"{path} is no evidence bundle: its manifest or the keys cannot be read.") from error
-    faults = tuple(_manifest_faults(manifest, files))
+        raise ReceiptsDamaged(f"{path} is no evidence bundle: the keys cannot be read.") from error
+    faults = tuple(manifest.faults(files))
     return BundleReport(
         checks=() if faults else tuple(_checked(name, files, trusted) for name in manifest.audits),
         faults=faults,
         fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted.keys),
         trainings=() if faults else tuple(checked_training(name, files, trusted) for name in manifest.trainings),
     )
-
-
-def _read(path: Path) -> dict[str, bytes]:
-    """The members of a zip file, up to the limits."""
-    files: dict[str, bytes] = {}
-    left = BYTES_MAX
-    try:
-        with zipfile.ZipFile(path) as bundle:
-            members = bundle.infolist()
-            if not len(members) <= MEMBERS_MAX:
-                raise ReceiptsDamaged(f"{path} is no evidence bundle: it has more than {MEMBERS_MAX} files.")
-            for member in members:
-                encrypted = member.flag_bits & 1
-                if encrypted or member.compress_type not in _PACKINGS or member.filename in files:
-                    raise ReceiptsDamaged(
-                        f"{path} is no evidence bundle: {member.filename} is in it twice, or packed in another way."
-                    )
-                with bundle.open(member) as file:
-                    files[member.filename] = file.read(left + 1)
-                left -= len(files[member.filename])
-                if left < 0:
-                    raise ReceiptsDamaged(f"{path} is no evidence bundle: unpacked it has more than {BYTES_MAX} bytes.")
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise ReceiptsDamaged(f"{path} cannot be read as a zip file: {error}. Get it again.") from error
-    return files
-
-
-def _manifest_faults(manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[str]:
-    if manifest.format != FORMAT:
-        yield f"The bundle is of format {manifest.format!r}; this version reads {FORMAT!r}."
-    for name in sorted(manifest.files.keys() ^ files.keys()):
-        yield f"{name} is {'missing' if name in manifest.files else 'not listed'}."
-    for name in sorted(manifest.files.keys() & files.keys()):
-        if sha256_name(files[name]) != manifest.files[name]:
-            yield f"{name} is not the file that the manifest lists: it was changed since."
 
 
 def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditCheck:

@@ -7,7 +7,18 @@ may read the holder's home may run them.
 
 import typer
 
-from holder_service.cli import accounts, calibration, datasets, drafts, ledger, machine, privacy, risk, serving
+from holder_service.cli import (
+    accounts,
+    calibration,
+    datasets,
+    drafts,
+    ledger,
+    machine,
+    privacy,
+    publishing,
+    risk,
+    serving,
+)
 from holder_service.private_files import keep_new_files_private
 
 __all__ = ["app"]
@@ -23,6 +34,7 @@ for part in (
     risk.commands,
     calibration.commands,
     machine.commands,
+    publishing.commands,
     privacy.commands,
 ):
     app.add_typer(part)

@@ -5,13 +5,20 @@ Whatever the browser complains about on its own console, or asks of another host
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
+from typer.testing import CliRunner
 
+from auditor_client import Auditor
+from auditor_client.audits.bundle import write_bundle
+from holder_service.cli import app
 from testing.browsers import PATIENCE_MS, violations
 from testing.holders import TestedHolder, running_holder
+from testing.invented_questions import FOUR_LEAVES
 from testing.registers import DECLARATION, plan
 
 PAGES: Final = (
@@ -194,6 +201,38 @@ def test_axe_core_finds_nothing_wrong(browser: Browser, holder: TestedHolder, op
                 summary.click()
             found += [f"{path} {one}" for one in violations(page)]
         assert found == []
+
+
+def note(complaints: list[str], message: ConsoleMessage) -> None:
+    complaints.append(message.text)
+
+
+def test_public_pages_are_read_from_a_file_system(browser: Browser, holder: TestedHolder, tmp_path: Path) -> None:
+    """Their policy lets their own style in, and axe-core finds nothing wrong on any screen."""
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
+        audit = auditor.audit(FOUR_LEAVES, "register", ["sex"], "1", strategy="rules")
+        bundle = write_bundle(tmp_path / "audit.zip", [audit], auditor.receipts)
+    own = {"HOLDER_HOME": str(holder.settings.home), "HOLDER_DATABASE_URL": holder.settings.database_url}
+    env = {**own, "HOLDER_ANCHOR": str(holder.settings.anchor)}
+    assert CliRunner().invoke(app, ["publish", str(tmp_path / "site"), str(bundle)], env=env).exit_code == 0
+    pages = [tmp_path / "site/index.html", tmp_path / "site/datasets/register.html"]
+
+    for options in ({}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 800}}):
+        for bypass_csp in (False, True):
+            context = browser.new_context(bypass_csp=bypass_csp, **options)
+            page, complaints = context.new_page(), list[str]()
+            page.on("console", partial(note, complaints))
+            for path in pages:
+                page.goto(path.as_uri())
+                assert page.locator("caption").first.evaluate("e => getComputedStyle(e).fontSize") == "14px"
+                assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+                if bypass_csp:
+                    assert violations(page) == []
+            page.get_by_role("link", name="All datasets").click()
+            page.get_by_role("link", name="report of entry").click()
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            context.close()
+            assert complaints == []
 
 
 def test_paper_has_no_buttons(browser: Browser, holder: TestedHolder) -> None:

@@ -1,6 +1,10 @@
 """The transparency report drawn: one HTML page that needs nothing else, and a JSON document."""
 
-from collections.abc import Iterable
+import base64
+import functools
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -24,8 +28,34 @@ RESTORED: Final = (
 )
 
 
-def transparency_page(store: LedgerStore, report: TransparencyReport) -> str:
-    """A report as a whole HTML page, UTF-8; it loads nothing and runs nothing."""
+@dataclass(frozen=True, slots=True)
+class PageStyle:
+    """The style sheet of a page that stands alone, and the policy that lets in this one and nothing else."""
+
+    css: Markup
+
+    @property
+    def policy(self) -> str:
+        """A Content-Security-Policy; it names the style sheet by its digest."""
+        digest = base64.b64encode(hashlib.sha256(self.css.encode()).digest()).decode()
+        return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+@functools.cache
+def page_style() -> PageStyle:
+    """The console's own look."""
+    return PageStyle(Markup((STATIC_FOLDER / "console.css").read_text("utf-8")))  # noqa: S704 - our own file
+
+
+def transparency_page(
+    store: LedgerStore, report: TransparencyReport, *, published: Sequence[object] = (), up: str | None = None
+) -> str:
+    """A report as a whole HTML page, UTF-8; it loads nothing and runs nothing.
+
+    Args:
+        published: What auditors published about the dataset, to be shown with links to it.
+        up: Among other pages, the way from this one to their index; else it stands alone.
+    """
     titles = {name: words.title for name, words in report.words.columns.items()}
 
     def titled(columns: Iterable[str]) -> str:
@@ -33,7 +63,7 @@ def transparency_page(store: LedgerStore, report: TransparencyReport) -> str:
 
     points = store.look_up(ledger_views.balances_over_time, report.population.name)
     return rendered(
-        "transparency.html.j2", report=report, css=Markup((STATIC_FOLDER / "console.css").read_text("utf-8")),  # noqa: S704 - our own file
+        "transparency.html.j2", report=report, style=page_style(), published=published, up=up,
         chart_of_spending=spending_chart(points, report.made, cap=False), shown=report.releases[::-1][:RELEASES_SHOWN],
         totals=_totals(report), titled=titled, what_is_published=what_is_published,
         statements=statements(report.meaning).all, restored=RESTORED if report.restored else None,
