@@ -2,15 +2,17 @@
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from holder_service.cli.calls import clear_errors, new_file, own_holder, report_format
-from holder_service.cli.output import AsJson, notify, show_overlaps, show_verification
+from holder_service.cli.output import AsJson, notify, show_drill, show_overlaps, show_verification
 from holder_service.services import holder, ledger_reading
-from holder_service.services.backup import DATABASE, back_up
+from holder_service.services.backup import DATABASE, back_up, back_up_into, newest, restore
+from holder_service.services.drill import drill
 from holder_service.services.overlaps import find_overlaps
 from holder_service.services.transparency import transparency_report
 from holder_service.settings import Settings
@@ -80,10 +82,41 @@ def list_overlaps(as_json: AsJson = False) -> None:
 
 
 @commands.command("backup")
-def backup(folder: Annotated[Path, typer.Argument(help="A new folder; it holds secrets, as the home does.")]) -> None:
-    """Copy database, keys and records while the holder goes on; a database on a server is left to its own tools."""
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A new folder; it holds secrets, as the home does.")],
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, help="FOLDER is one of back-ups: make one named by the time in it, and keep so many."),
+    ] = None,
+) -> None:
+    """Copy database, keys and records while the holder goes on, whatever database it has."""
     with clear_errors(), own_holder() as own:
-        complete = back_up(own, folder)
+        if keep is None:
+            back_up(own, folder)
+        else:
+            folder = back_up_into(own, folder, keep=keep)
     notify(f"The back-up is in {folder}.")
-    if not complete:
-        notify("The database is on a server: what you dumped of it before this, with pg_dump, belongs to this back-up.")
+
+
+@commands.command("restore")
+def restore_backup(folder: Annotated[Path, typer.Argument(help="A folder that `holder backup` made.")]) -> None:
+    """Put a back-up into an empty home and an empty database; the anchor stays. Then start, and record the restore."""
+    with clear_errors():
+        restore(folder, Settings.from_environment())
+    notify("Restored. Start the holder, and record it: holder admin record-restore WHY.")
+
+
+@commands.command("check-backup")
+def check_backup(
+    folder: Annotated[
+        Path, typer.Argument(help="A back-up, or the folder of `holder backup --keep`, whose newest is taken.")
+    ],
+    max_age_hours: Annotated[int | None, typer.Option(min=1, help="It is a fault if it is older.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Restore a back-up into a temporary folder and verify all of it; exits with 1 if something is wrong."""
+    with clear_errors():
+        folder = newest(folder)
+        max_age = None if max_age_hours is None else timedelta(hours=max_age_hours)
+        found = drill(folder, now=datetime.now(UTC), max_age=max_age)
+    show_drill(folder, found, as_json)

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -9,6 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from holder_service.services.drill import RestoreDrill
 
 ERRORS: Final = Console(stderr=True)
 """All that is written to standard error goes through it, so that a line and a bar do not disturb each other."""
@@ -53,6 +57,29 @@ def show_verification(found: dict[str, Any], as_json: bool) -> None:
     else:
         notify(f"Broken at entry {found['broken_at']}: {found['reason']}.")
     if not found["intact"]:
+        raise typer.Exit(1)
+
+
+def show_drill(folder: Path, found: RestoreDrill, as_json: bool) -> None:
+    """Print what restoring a back-up showed; ends the command with 1 if something is wrong."""
+    if as_json:
+        made = None if found.made is None else found.made.isoformat()
+        print(json.dumps({"folder": str(folder), "intact": found.intact, **asdict(found), "made": made}))
+    else:
+        made = f", made at {when(found.made.isoformat())} (UTC) by {found.version}" if found.made else ""
+        print(f"Back-up {folder}{made}.")
+        if found.head is not None:
+            versions = ", ".join(f"{name} (version {number})" for name, number in found.datasets.items())
+            print(f"Ledger: {found.entries} entries, head {found.head}. Signing keys: {', '.join(found.signing_keys)}.")
+            print(f"Datasets with records: {versions or 'none'}.")
+        if found.load_again:
+            print(f"Encoded by another version, to be loaded again after a restore: {', '.join(found.load_again)}.")
+        for remark in found.remarks:
+            notify(remark)
+        for fault in found.faults:
+            notify(f"Fault: {fault}.")
+        print("Intact: it can be restored." if found.intact else "NOT intact.")
+    if not found.intact:
         raise typer.Exit(1)
 
 

@@ -59,6 +59,10 @@ _Values = npt.NDArray[Any]
 _Numbers = npt.NDArray[np.float64]
 
 
+class OtherEncoding(Unavailable):
+    """Encoded records that this version cannot read, though they are whole."""
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Chunk:
     """Consecutive encoded records, column by column.
@@ -110,7 +114,7 @@ class Records:
         except pa.ArrowInvalid:
             raise Unavailable("The encoded records are damaged; they have to be loaded again.") from None
         if file is None:
-            raise Unavailable(
+            raise OtherEncoding(
                 "The records were encoded for another declaration or by another version of the holder; they have to be "
                 "loaded again."
             )

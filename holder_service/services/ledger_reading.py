@@ -97,10 +97,7 @@ def verify_copy(database_file: Path) -> Verification:
         Conflict: It cannot be opened, has no tables, or those of another version.
     """
     if not database_file.is_file():
-        raise NotFound(
-            f"There is no {database_file}. Of a database on a server restore the dump into an empty database, name "
-            "that in HOLDER_DATABASE_URL, and verify without --backup."
-        )
+        raise NotFound(f"There is no {database_file}: name a folder that `holder backup` made.")
     database = Database(f"sqlite:///{database_file.absolute()}")
     try:
         if not database.is_current():

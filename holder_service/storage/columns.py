@@ -129,6 +129,12 @@ def files(connection: Connection) -> frozenset[str]:
     return frozenset(name for row in connection.execute(query) for name in row if name is not None)
 
 
+def linked_files(connection: Connection) -> frozenset[str]:
+    """The names of the files of linked values, which nothing but the auditor could send again."""
+    query = select(derived_columns.c.linked_file).where(derived_columns.c.linked_file.is_not(None))
+    return frozenset(connection.execute(query).scalars())
+
+
 def rows(connection: Connection) -> Iterator[tuple[str, dict[str, Any]]]:
     """What each is, by its id, with digests of what it was asked for as; one after the other, for they may be large."""
     for identity in connection.execute(select(derived_columns.c.id)).scalars().all():

@@ -77,6 +77,19 @@ class Database:
         with _store_faults(), self._reading.connect() as connection:
             yield connection
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A connection whose statements all see what was committed when the first began.
+
+        Raises:
+            Unavailable: The store does not answer.
+        """
+        alone = {} if self.kind == "SQLite" else {"isolation_level": "REPEATABLE READ"}
+        with _store_faults(), self._engine.connect().execution_options(**alone) as connection:
+            if self.kind == "SQLite":  # `_begin_sqlite` begins no transaction that only reads
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run some work as one durable transaction, after all that was queued before it.
 
@@ -113,24 +126,24 @@ class Database:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
-    def copy(self, destination: Path) -> bool:
-        """Copy an SQLite database into a new file; whether it is one. A server's is for its own tools to dump.
+    def copy_file(self, destination: Path) -> None:
+        """Copy an SQLite database into a new file.
 
         Charges go on meanwhile: what is written between two steps is copied too, and the copy is a state that
         the database was in.
         """
-        if self.kind != "SQLite":
-            return False
         source = self._engine.url.database or ""
         with closing(sqlite3.connect(source, timeout=30)) as live, closing(sqlite3.connect(destination)) as copy:
             live.backup(copy, pages=COPIED_AT_ONCE_PAGES)
-        return True
 
     def is_current(self) -> bool:
         """Whether the tables are at the revision that this code was written for."""
+        return self.revision() == ScriptDirectory.from_config(_alembic_config()).get_current_head()
+
+    def revision(self) -> str | None:
+        """The revision that the tables are at; None if there are none."""
         with self.read() as connection:
-            current = MigrationContext.configure(connection).get_current_revision()
-        return current == ScriptDirectory.from_config(_alembic_config()).get_current_head()
+            return MigrationContext.configure(connection).get_current_revision()
 
 
 def _alembic_config() -> Config:

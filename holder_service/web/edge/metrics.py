@@ -9,7 +9,9 @@ whichever of them is asked answers for all. What the ledger says is read from th
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from holder_service.services import overview
+from holder_service.services.backup import shown_time
 from holder_service.services.ledger_store import LedgerStore
 from shared.amounts import NANO_PER_UNIT
 from shared.problems import TITLES
@@ -88,20 +91,21 @@ class Metrics:
         if overran:
             self._overruns.inc()
 
-    def exposition(self, store: LedgerStore) -> bytes:
+    def exposition(self, store: LedgerStore, home: Path) -> bytes:
         """All metrics in Prometheus' text format; those of every worker where there are several."""
         counted = self.registry
         if SHARED_DIRECTORY in os.environ:
             counted = CollectorRegistry()
             MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # the library has types but here
-        return generate_latest(counted) + generate_latest(_LedgerState(store))
+        return generate_latest(counted) + generate_latest(_LedgerState(store, home))
 
 
 class _LedgerState:
     """What store and ledger say when they are asked, the same from every process."""
 
-    def __init__(self, store: LedgerStore) -> None:
+    def __init__(self, store: LedgerStore, home: Path) -> None:
         self._store = store
+        self._home = home
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The gauges. Floats are for pictures: what is charged is whole nano-units in the ledger."""
@@ -112,6 +116,12 @@ class _LedgerState:
         yield GaugeMetricFamily(
             "holder_may_release", "1 if the database has the anchored entry, else 0.", value=may_release
         )  # fmt: skip
+        yield GaugeMetricFamily("holder_clock_timestamp_seconds", "The holder's clock.", value=time.time())
+        last = shown_time(self._home, datetime.now(UTC))
+        yield GaugeMetricFamily(
+            "holder_last_backup_timestamp_seconds", "When the last back-up began that is an hour old; 0 for none.",
+            value=0 if last is None else last.timestamp(),
+        )  # fmt: skip
         populations = overview.every_population(self._store)
         for what, text in (("spent", "Spent by all auditors"), ("limit", "Cap over all auditors")):
             for amount in ("epsilon", "delta"):
@@ -121,3 +131,12 @@ class _LedgerState:
                     nano = getattr(getattr(found.cap, what), f"{amount}_nano")
                     gauge.add_metric([found.population.name], nano / NANO_PER_UNIT)
                 yield gauge
+            gauge = GaugeMetricFamily(
+                f"holder_population_{'cap' if what == 'limit' else what}_rho",
+                f"{text}, rho, of those that add it up.", labels=["population"],
+            )  # fmt: skip
+            for found in populations:
+                if found.cap.limit.rho_nano is not None:
+                    rho_nano = getattr(found.cap, what).rho_nano or 0
+                    gauge.add_metric([found.population.name], rho_nano / NANO_PER_UNIT)
+            yield gauge
