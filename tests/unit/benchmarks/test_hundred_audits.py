@@ -1,0 +1,53 @@
+"""The comparison of ways to audit for years pays what it says, and never more than there is."""
+
+import numpy as np
+import pytest
+
+from benchmarks.hundred_audits import LADDER_NANO, Account, Said, Version, plan, until_decided
+from benchmarks.hundred_audits_page import picture
+from holder_service.storage.datasets import Dataset
+from shared.amounts import Loss
+from testing.registers import LOANS
+
+DATASET = Dataset(
+    name="register", population="register", records_max=10**6, schema=LOANS.table, retired=False,
+    version=1, version_last=1, records_file=None, people_file=None,
+)  # fmt: skip
+
+
+def version(accepted: tuple[int, int]) -> Version:
+    """A register of 200 000 people of each group."""
+    counts = np.array(accepted)
+    return Version(1, np.array([counts, 200_000 - counts]))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "verdict", "spent"),
+    [((90_000, 100_000), "meets", LADDER_NANO[0]), ((80_000, 100_000), "undecided", LADDER_NANO[-1])],
+)
+def test_an_audit_is_refined_until_it_is_decided_for_the_last_epsilon_alone(
+    accepted: tuple[int, int], verdict: str, spent: int
+) -> None:
+    # At the threshold itself a look decides wrongly in a few of a hundred times: then it stops before the last ε.
+    found = [until_decided(Account(DATASET), version(accepted)) for _ in range(3)]
+
+    assert (verdict, Loss(spent)) in {(one.verdict, one.spent) for one in found}
+    assert all(one.spent.epsilon_nano in LADDER_NANO for one in found)
+
+
+def test_no_more_is_charged_than_the_cap() -> None:
+    account = Account(DATASET, cap=Loss(10**8))
+    account.answered(plan(10**8), version((1, 2)))
+
+    with pytest.raises(ValueError, match="More would be spent"):
+        account.answered(plan(10**6), version((1, 2)))
+
+
+def test_the_picture_has_each_month() -> None:
+    [said] = [until_decided(Account(DATASET), version((90_000, 100_000)))]
+    watched = Said(2, "meets", None, Loss(0))
+
+    drawn = picture({"refining": ([0.9, 0.9], [said, watched])}, 0.8)
+
+    assert drawn.count('class="bars meets" d="M68 ') == 1
+    assert 'class="said meets" d="M72 ' in drawn
