@@ -1,14 +1,35 @@
 """What budgets and caps should be, in exact fractions: a second account of 2-privacy §§2, 3, to compare with."""
 
+import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Literal
 
-Outcome = Literal["again", "released", "not-found", "no-records", "budget-exhausted", "cap-exhausted"]
-Loss = tuple[Fraction, Fraction]
-"""ε and δ."""
-NOTHING: Loss = (Fraction(0), Fraction(0))
+from shared.amounts import NANO_PER_UNIT, AccountKind
+
+Outcome = Literal[
+    "again", "released", "not-found", "no-records", "version-gone", "conflict", "invalid-plan", "invalid-request",
+    "budget-exhausted", "cap-exhausted",
+]  # fmt: skip
+Loss = tuple[Fraction, Fraction, Fraction]
+"""ε and δ; or ρ."""
+NOTHING: Loss = (Fraction(0), Fraction(0), Fraction(0))
+
+
+def in_sum(epsilon: str | Fraction, delta: str | Fraction = "0") -> Loss:
+    """A loss in ε and δ."""
+    return Fraction(epsilon), Fraction(delta), Fraction(0)
+
+
+def in_rho(rho: str | Fraction) -> Loss:
+    """A loss in ρ."""
+    return Fraction(0), Fraction(0), Fraction(rho)
+
+
+def pure_rho(epsilon: Fraction) -> Fraction:
+    """ε²/2, rounded up to 10⁻⁹."""
+    return Fraction(math.ceil(epsilon**2 / 2 * NANO_PER_UNIT), NANO_PER_UNIT)
 
 
 @dataclass(frozen=True)
@@ -19,20 +40,23 @@ class Purse:
     spent: Loss = NOTHING
     expires: datetime | None = None
 
-    def left(self, now: datetime) -> Loss:
-        """What may still be spent."""
-        if self.expires is not None and self.expires <= now:
-            return NOTHING
-        return max(self.limit[0] - self.spent[0], Fraction(0)), max(self.limit[1] - self.spent[1], Fraction(0))
+    def is_open(self, now: datetime) -> bool:
+        """Whether there is a limit in force: else nothing is answered, not even for nothing."""
+        return (self.limit[0] > 0 or self.limit[2] > 0) and (self.expires is None or self.expires > now)
 
     def affords(self, loss: Loss, now: datetime) -> bool:
         """Whether a loss fits."""
-        left = self.left(now)
-        return loss[0] <= left[0] and loss[1] <= left[1]
+        fits = all(one + more <= most for one, more, most in zip(self.spent, loss, self.limit, strict=True) if more)
+        return self.is_open(now) and fits
 
     def charged(self, loss: Loss) -> "Purse":
         """The purse after a loss."""
-        return replace(self, spent=(self.spent[0] + loss[0], self.spent[1] + loss[1]))
+        return replace(self, spent=added(self.spent, loss))
+
+
+def added(one: Loss, other: Loss) -> Loss:
+    """Two losses together."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 @dataclass
@@ -45,25 +69,44 @@ class ModelDataset:
     retired: bool = False
 
 
+@dataclass
+class ModelWatch:
+    """A watch: whose verdict of what, which version waits for it, and what it said of which."""
+
+    auditor: str
+    dataset: str
+    changes: bool
+    pending: int | None
+    answers: dict[int, bool] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it has said its last."""
+        return True in self.answers.values()
+
+
 @dataclass(frozen=True)
 class Question:
-    """A plan or a training as far as it matters here: who asks what, at which price."""
+    """A plan, a training or a watch as far as it matters here: who asks what, and which release it refines."""
 
     auditor: str
     dataset: str
     version: int
     content: str
+    refines: str | None = None
 
 
 @dataclass
 class Model:
-    """All purses, and every question that was answered."""
+    """All purses, and every question that was answered, with the id of its answer."""
 
     caps: dict[str, Purse] = field(default_factory=dict)
+    kinds: dict[str, AccountKind] = field(default_factory=dict)
+    watches: dict[str, ModelWatch] = field(default_factory=dict)
     purses: dict[tuple[str, str], Purse] = field(default_factory=dict)
     datasets: dict[str, ModelDataset] = field(default_factory=dict)
     merged: dict[str, str] = field(default_factory=dict)
-    answered: dict[Question, bytes] = field(default_factory=dict)
+    answered: dict[Question, tuple[str, bytes]] = field(default_factory=dict)
     charged: Loss = NOTHING
 
     def resolved(self, population: str) -> str:
@@ -72,12 +115,19 @@ class Model:
             population = self.merged[population]
         return population
 
-    def declare(self, name: str, population: str, cap: Loss) -> bool:
+    def kind_of(self, name: str) -> AccountKind:
+        """What the account of a dataset's people adds up."""
+        return self.kinds[self.datasets[name].population]
+
+    def declare(self, name: str, population: str, cap: Loss, kind: AccountKind) -> bool:
         """Declare a dataset; whether that is allowed."""
         population = self.resolved(population)
         dataset = self.datasets.get(name)
         if dataset is not None and dataset.population != population:
             return False
+        if self.kinds.get(population, kind) != kind and not self.may_change_kind(population):
+            return False
+        self.kinds[population] = kind
         self.caps[population] = replace(self.caps.get(population, Purse()), limit=cap)
         if dataset is None:
             self.datasets[name] = ModelDataset(population)
@@ -85,44 +135,82 @@ class Model:
             dataset.retired = False
         return True
 
-    def grant(self, name: str, auditor: str, limit: Loss, expires: datetime | None) -> bool:
-        """Give an auditor a limit; whether there is such a dataset."""
+    def may_change_kind(self, population: str) -> bool:
+        """Whether nothing was charged or answered about some people, and no budget is in force."""
+        answered = any(self.datasets[question.dataset].population == population for question in self.answered)
+        granted = any(purse.limit != NOTHING for (name, _), purse in self.purses.items() if name == population)
+        return not answered and self.caps[population].spent == NOTHING and not granted
+
+    def grant(
+        self, name: str, auditor: str, limit: Loss, kind: AccountKind, expires: datetime | None
+    ) -> Outcome | None:
+        """Give an auditor a limit; why not, if that is refused."""
         if not self.is_offered(name):
-            return False
+            return "not-found"
+        if limit != NOTHING and kind != self.kind_of(name):
+            return "invalid-request"
         account = self.datasets[name].population, auditor
         self.purses[account] = replace(self.purses.get(account, Purse()), limit=limit, expires=expires)
-        return True
+        return None
 
     def is_offered(self, name: str) -> bool:
         """Whether a dataset is declared and not retired."""
         return name in self.datasets and not self.datasets[name].retired
 
-    def outcome(self, question: Question | None, name: str, auditor: str, loss: Loss, now: datetime) -> Outcome:
-        """What asking comes to; a question is None where there are no records to ask about."""
+    def outcome(self, question: Question | None, name: str, auditor: str, loss: Loss | None, now: datetime) -> Outcome:
+        """What asking comes to; a question is None where there are no records, a loss where it has none."""
         if name not in self.datasets:
             return "not-found"
         if question is None:
             return "no-records"
         if question in self.answered:
             return "again"
+        if question.refines is not None:
+            refined = next(one for one, (identity, _) in self.answered.items() if identity == question.refines)
+            if refined.version != question.version:
+                return "version-gone"
+            if any(one.refines == question.refines for one in self.answered):
+                return "conflict"
+        if loss is None:
+            return "invalid-plan"
         population = self.datasets[name].population
         if not self.purses.get((population, auditor), Purse()).affords(loss, now):
             return "budget-exhausted"
         return "released" if self.caps[population].affords(loss, now) else "cap-exhausted"
 
-    def charge(self, question: Question, loss: Loss, body: bytes) -> None:
+    def charge(self, question: Question, loss: Loss, identity: str, body: bytes) -> None:
         """Enter an answer and its loss."""
         population = self.datasets[question.dataset].population
         account = population, question.auditor
         self.purses[account] = self.purses[account].charged(loss)
         self.caps[population] = self.caps[population].charged(loss)
-        self.charged = self.charged[0] + loss[0], self.charged[1] + loss[1]
-        self.answered[question] = body
+        self.charged = added(self.charged, loss)
+        self.answered[question] = identity, body
+
+    def load(self, name: str) -> None:
+        """New records, which all watches about them are to answer that have not said their last."""
+        dataset = self.datasets[name]
+        dataset.version_last += 1
+        dataset.version = dataset.version_last
+        for watch in self.watches.values():
+            if watch.dataset == name and not watch.changed:
+                watch.pending = dataset.version
+
+    def answer(self, watch: ModelWatch, now: datetime) -> None:
+        """What waits is answered for nothing; or passed over, where it is gone or a limit is not in force."""
+        version, watch.pending = watch.pending, None
+        population = self.datasets[watch.dataset].population
+        purse = self.purses.get((population, watch.auditor), Purse())
+        current = version is not None and version == self.datasets[watch.dataset].version
+        if version is not None and current and purse.is_open(now) and self.caps[population].is_open(now):
+            watch.answers[version] = watch.changes
 
     def merge(self, into: str, source: str) -> bool:
         """Join a population to another; whether that is allowed."""
         known = into in self.caps and source in self.caps
         if not known or into == source or into in self.merged or source in self.merged:
+            return False
+        if self.kinds[into] != self.kinds[source]:
             return False
         self.caps[into] = self.caps[into].charged(self.caps[source].spent)
         for (population, auditor), other in list(self.purses.items()):
@@ -130,7 +218,11 @@ class Model:
                 own = self.purses.get((into, auditor), Purse())
                 expiries = [each for each in (own.expires, other.expires) if each is not None]
                 self.purses[into, auditor] = Purse(
-                    (max(own.limit[0], other.limit[0]), max(own.limit[1], other.limit[1])),
+                    (
+                        max(own.limit[0], other.limit[0]),
+                        max(own.limit[1], other.limit[1]),
+                        max(own.limit[2], other.limit[2]),
+                    ),
                     own.charged(other.spent).spent,
                     min(expiries, default=None),
                 )

@@ -6,8 +6,8 @@ false, as evidence. The keys of first contact are trusted; a later one only if a
 Nothing secret is written: not the auditor's key, and no part of a model but the rules that were asked.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from auditor_client.durable_files import write_durably
 from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.kept_chains import chain_faults
 from auditor_client.exchange.training_verification import signed_training
 from auditor_client.exchange.verification import signed_release
 from auditor_client.exchange.watch_verification import signed_watch, signed_watch_answer
@@ -218,7 +219,7 @@ class Receipts:
 
 
 def check_receipts(receipts: Receipts, holder: HolderClient | None) -> ReceiptsReport:
-    """Check each receipt: its signature, its identity, and that the holder's ledger still has its entry.
+    """Check each receipt: its signature, its identity, its chain, and that the holder's ledger still has its entry.
 
     Without a holder, signatures alone are checked, with the pinned keys.
 
@@ -229,7 +230,7 @@ def check_receipts(receipts: Receipts, holder: HolderClient | None) -> ReceiptsR
     files = receipts.files()
     keys = receipts.pinned() if holder is None else receipts.pin(holder.keys())
     entries: dict[int, Path] = {}
-    checks = tuple(_check(file, keys, holder, entries) for file in files)
+    checks = _with_chains([_check(file, keys, holder, entries) for file in files])
     if holder is None:
         return ReceiptsReport(checks, None, None)
     head = holder.ledger_head()
@@ -248,6 +249,17 @@ def _check(file: Path, keys: SigningKeys, holder: HolderClient | None, entries: 
     if other != file:
         return ReceiptCheck(file, release, f"It names the ledger entry of another receipt, {other.name}.")
     return ReceiptCheck(file, release, None if holder is None else _entry_fault(release.ledger, holder))
+
+
+def _with_chains(checks: Sequence[ReceiptCheck]) -> tuple[ReceiptCheck, ...]:
+    """The same, each with what is wrong between it and the others, if nothing is wrong with it alone."""
+    faults = chain_faults(check.release for check in checks if check.release is not None)
+    return tuple(
+        replace(check, fault=faults[check.release.id])
+        if check.fault is None and check.release is not None and check.release.id in faults
+        else check
+        for check in checks
+    )
 
 
 def _read(file: Path, keys: SigningKeys) -> KeptRelease:

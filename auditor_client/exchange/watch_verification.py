@@ -111,6 +111,16 @@ def verified_answers(
         HolderLied: Naming the fault.
     """
     answers = tuple(signed_watch_answer(document, keys) for document in documents)
+    require_own_answers(answers, watch)
+    return answers
+
+
+def require_own_answers(answers: Sequence[WatchAnswerRelease], watch: WatchRelease) -> None:
+    """Check that answers, in the order in which they were entered, are a watch's own, and that the change is the last.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
     for answer in answers:
         require(answer.watch_answer.watch == watch.id, "it answers another watch")
         require((answer.dataset, answer.auditor) == (watch.dataset, watch.auditor), "it was made for somebody else")
@@ -120,7 +130,8 @@ def verified_answers(
     require(
         not any(answer.watch_answer.changed for answer in answers[:-1]), "it answers on after the verdict has changed"
     )
-    return answers
+    sequences = [watch.ledger.sequence, *(answer.ledger.sequence for answer in answers)]
+    require(sequences == sorted(set(sequences)), "its answers were not entered one after the other, behind it")
 
 
 def _check_noise(

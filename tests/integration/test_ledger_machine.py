@@ -1,15 +1,18 @@
 """The ledger under any order of events: entries sum to balances, both are what exact fractions say (2-privacy §9).
 
-Plans and trainings are asked alike. The services and the store are the real ones; so are restarts, which close
-everything and open it again.
+Plans, trainings and watches are asked alike; answers are refined in chains, and watches answered at loads; accounts add
+up ε and δ, or ρ. The services and the store are the real ones; so are restarts, which close everything and open it
+again, and also come between an answer that was drawn and its entry.
 """
 
 import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -25,81 +28,174 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from holder_service.domain.errors import BudgetExhausted, CapExhausted, Conflict, HolderError, NoRecords, NotFound
+from holder_service.domain.errors import (
+    AlreadyCharged,
+    BudgetExhausted,
+    CapExhausted,
+    Conflict,
+    HolderError,
+    InvalidRequest,
+    NoRecords,
+    NotFound,
+    VersionGone,
+)
 from holder_service.domain.ledger import Balance, Replay
 from holder_service.records.formats import Upload
-from holder_service.services import access, budgets, datasets, ledger_reading, loads, releases
+from holder_service.services import access, budgets, datasets, ledger_reading, loads, releases, watching
 from holder_service.services.asked import Asked
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import ledger as stored_ledger
+from holder_service.storage import watches as stored_watches
 from holder_service.storage.releases import StoredRelease
-from shared.amounts import NANO_PER_UNIT, format_nano
+from shared.amounts import NANO_PER_UNIT, AccountKind
+from shared.amounts import Loss as HolderLoss
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
+from shared.problems import InvalidPlan, PlanRefused
 from shared.releases import LedgerPosition
 from shared.trainings import Training
+from shared.watches import Watch
 from testing.holders import settings_in
-from testing.ledger_model import Loss, Model, Purse, Question
+from testing.ledger_model import (
+    NOTHING,
+    Loss,
+    Model,
+    ModelWatch,
+    Purse,
+    Question,
+    added,
+    in_rho,
+    in_sum,
+    pure_rho,
+)
 from testing.registers import LEARNABLE, learnable_csv
 from testing.registers import plan as plan_document
 from testing.registers import training as training_document
+from testing.registers import watch as watch_document
 
+Refusal = type[HolderError] | type[PlanRefused]
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 AUDITORS: Final = ("ADR", "BDR")
 RECORDS: Final = learnable_csv(people=20)
-REFUSALS: Final[dict[str, type[HolderError]]] = {
+REFUSALS: Final[dict[str, Refusal]] = {
     "not-found": NotFound, "no-records": NoRecords, "budget-exhausted": BudgetExhausted, "cap-exhausted": CapExhausted,
+    "version-gone": VersionGone, "conflict": Conflict, "invalid-plan": InvalidPlan, "invalid-request": InvalidRequest,
 }  # fmt: skip
+OTHER_KIND: Final[dict[AccountKind, AccountKind]] = {"sum": "zcdp", "zcdp": "sum"}
 
 auditor_names = st.sampled_from(AUDITORS)
-dataset_names = st.sampled_from(("first", "second", "third"))
-population_names = st.sampled_from(("people", "others"))
+dataset_names = st.sampled_from(("first", "second", "third", "fourth"))
+population_names = st.sampled_from(("people", "others", "monthly"))
 epsilons = st.sampled_from(("0.1", "0.25", "0.333333333", "0.001"))
-limits = st.tuples(
-    st.sampled_from(("0", "0.3", "0.7", "1.000000001", "2")), st.sampled_from(("0", "0.000000001", "0.00001"))
-)
 
 
-def fractions(epsilon: str, delta: str = "0") -> Loss:
-    return Fraction(epsilon), Fraction(delta)
+@dataclass(frozen=True)
+class Limit:
+    """A limit of either kind: what it is in an account of one, and whether it is stated in the wrong one."""
+
+    epsilon: str
+    delta: str
+    rho: str
+    amiss: bool = False
+
+    def of(self, kind: AccountKind) -> tuple[AccountKind, Loss, dict[str, str]]:
+        """Its kind, as the model has it, and as it is sent; for an account of some kind."""
+        kind = OTHER_KIND[kind] if self.amiss else kind
+        if kind == "zcdp":
+            return kind, in_rho(self.rho), {"rho": self.rho}
+        return kind, in_sum(self.epsilon, self.delta), {"epsilon": self.epsilon, "delta": self.delta}
+
+
+limits = st.builds(
+    Limit, st.sampled_from(("0", "0.3", "0.7", "1.000000001", "2")), st.sampled_from(("0", "0.000000001", "0.00001")),
+    st.sampled_from(("0", "0.02", "0.070000001", "0.3")), st.sampled_from((False,) * 5 + (True,)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A question, and what it has to cost in either kind of account.
+
+    Attributes:
+        stated: In ε and δ; none if it is asked in ρ.
+        rho: In ρ; none where that is the holder's to say, by its noise or its steps.
+    """
+
+    asked: Asked
+    stated: Loss | None
+    rho: Loss | None
 
 
 def in_fractions(balance: Balance) -> Purse:
     """A balance of the ledger as the model has it."""
-    return Purse(
-        (Fraction(balance.limit.epsilon_nano, NANO_PER_UNIT), Fraction(balance.limit.delta_nano, NANO_PER_UNIT)),
-        (Fraction(balance.spent.epsilon_nano, NANO_PER_UNIT), Fraction(balance.spent.delta_nano, NANO_PER_UNIT)),
-        None if balance.expires is None else datetime.fromisoformat(balance.expires),
-    )
+    expires = None if balance.expires is None else datetime.fromisoformat(balance.expires)
+    return Purse(loss_of(balance.limit), loss_of(balance.spent), expires)
 
 
-def plan_of(epsilon: str, *, delta: str | None, overlapping: bool, draw: int) -> tuple[Plan, Loss]:
+def loss_of(loss: HolderLoss) -> Loss:
+    """A loss of the ledger as the model has it."""
+    if loss.rho_nano is not None:
+        return in_rho(Fraction(loss.rho_nano, NANO_PER_UNIT))
+    return in_sum(Fraction(loss.epsilon_nano, NANO_PER_UNIT), Fraction(loss.delta_nano, NANO_PER_UNIT))
+
+
+def plan_of(epsilon: str, *, noise: str, overlapping: bool, draw: int) -> Priced:
     """A plan, and what it has to cost: overlapping cells are two classes and cost twice."""
     document: dict[str, Any] = plan_document(epsilon=epsilon, draw=draw)
     [batch] = document["batches"]
-    if delta is not None:
-        batch["mechanism"] = {"name": "gaussian", "delta": delta}
     if overlapping:
         batch["cells"][1]["all_of"] = []
     classes = 1 + overlapping
-    return Plan.model_validate(document), (Fraction(epsilon) * classes, Fraction(delta or "0") * classes)
+    if noise == "rho":
+        document["batches"] = [{**batch, "mechanism": {"name": "gaussian"}, "epsilon": None, "rho": "0.01"}]
+        return Priced(Plan.model_validate(document), None, in_rho(classes * Fraction("0.01")))
+    delta = "0" if noise == "laplace" else "0.000001"
+    if noise == "gaussian":
+        batch["mechanism"] = {"name": "gaussian", "delta": delta}
+    stated = in_sum(Fraction(epsilon) * classes, Fraction(delta) * classes)
+    rho = None if noise == "gaussian" else in_rho(classes * pure_rho(Fraction(epsilon)))
+    return Priced(Plan.model_validate(document), stated, rho)
 
 
-def training_of(epsilon: str, *, algorithm: dict[str, Any], draw: int) -> tuple[Training, Loss]:
+def training_of(epsilon: str, *, algorithm: dict[str, Any], draw: int) -> Priced:
     """A training by one feature, and what it has to cost: its ε, whole."""
     document = training_document(epsilon=epsilon, draw=draw, algorithm=algorithm, features=[{"column": "citizen"}])
-    return Training.model_validate(document), fractions(epsilon)
+    return Priced(Training.model_validate(document), in_sum(epsilon), None)
+
+
+def watch_of(epsilon: str, *, margin: int, draw: int) -> Priced:
+    """A watch, and what it has to cost: its ε. By its margin it says "changed" at once, or never; noise of 5000 people
+    comes less than once in 10¹⁵ times.
+    """
+    watch = Watch.model_validate(watch_document(epsilon=epsilon, margin=margin, draw=draw))
+    return Priced(watch, in_sum(epsilon), in_rho(pure_rho(Fraction(epsilon))))
+
+
+def classes_of(plan: Plan) -> int:
+    """Two, where the second cell is everybody."""
+    return 1 + (not plan.batches[0].cells[1].any_of[0].all_of)
+
+
+def finer(plan: Plan, identity: str, epsilon: str) -> Priced:
+    """A plan that refines a release, and what it has to cost: the difference; in ρ none is."""
+    document = plan.model_dump(mode="json", exclude_none=True, exclude={"version"})
+    [batch] = plan.batches
+    more = Fraction(epsilon) - Fraction(batch.loss.epsilon_nano, NANO_PER_UNIT)
+    document["batches"][0]["epsilon"] = epsilon
+    asked = Plan.model_validate({**document, "refines": identity})
+    return Priced(asked, in_sum(more * classes_of(plan)) if more > 0 else None, None)
 
 
 def asked_of(content: str) -> Asked:
     """What was asked, of its JSON."""
     document = json.loads(content)
-    return (Training if "algorithm" in document else Plan).model_validate(document)
+    kind = Training if "algorithm" in document else Watch if "threshold" in document else Plan
+    return kind.model_validate(document)
 
 
 plans = st.builds(
-    plan_of, epsilons, delta=st.sampled_from((None, None, "0.000001")), overlapping=st.booleans(),
+    plan_of, epsilons, noise=st.sampled_from(("laplace", "laplace", "gaussian", "rho")), overlapping=st.booleans(),
     draw=st.integers(1, 3),
 )  # fmt: skip
 trainings = st.builds(
@@ -107,7 +203,10 @@ trainings = st.builds(
     algorithm=st.sampled_from(({"name": "fair_tree", "depth": 1}, {"name": "pflr"}, {"name": "fair_linear"})),
     draw=st.integers(1, 2),
 )  # fmt: skip
-questions = plans | trainings
+watches = st.builds(
+    watch_of, st.sampled_from(("0.1", "0.25")), margin=st.sampled_from((-5000, 5000)), draw=st.integers(1, 2)
+)
+questions = plans | plans | trainings | watches
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -124,6 +223,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.now = BEGIN
         self.model = Model()
         self.replay = Replay()
+        self.said: dict[str, tuple[tuple[int, bytes], ...]] = {}
         self.open()
 
     def open(self) -> None:
@@ -135,31 +235,45 @@ class LedgerMachine(RuleBasedStateMachine):
         self.holder.close()
         shutil.rmtree(self.folder)
         assert found.intact, found.reason
+        for plan, charges in self.chains():
+            assert sum(charges) == Fraction(plan.batches[0].loss.epsilon_nano, NANO_PER_UNIT) * classes_of(plan)
+
+    def chains(self) -> Iterator[tuple[Plan, list[Fraction]]]:
+        """Of each chain its last plan, and what every link was charged."""
+        bodies = {identity: json.loads(body) for identity, body in self.model.answered.values()}
+        refined = {question.refines for question in self.model.answered}
+        for question, (identity, _) in self.model.answered.items():
+            if question.refines is not None and identity not in refined:
+                charges, link = [], identity
+                while link is not None:
+                    charges.append(Fraction(bodies[link]["charge"]["epsilon"]))
+                    link = bodies[link]["plan"].get("refines")
+                yield Plan.model_validate_json(question.content), charges
 
     @initialize(relation=st.sampled_from(("add_remove", "replace")))
     def begin_with_budgets(self, relation: str) -> None:
-        """Three datasets of two populations, two auditors with limits; without them most questions would be moot."""
+        """Four datasets of three populations, two auditors with limits; without them most questions would be moot."""
         self.relation = relation
-        for name, population in (("first", "people"), ("second", "people"), ("third", "others")):
-            self.declare(name, population, ("2", "0.00001"))
+        for name, population in (("first", "people"), ("second", "people"), ("third", "others"), ("fourth", "monthly")):
+            self.model.kinds.setdefault(population, "zcdp" if population == "monthly" else "sum")
+            self.declare(name, population, Limit("2", "0.00001", "0.3"))
             self.load(name)
-        for name, auditor, limit in (("first", "ADR", "1.000000001"), ("first", "BDR", "2"), ("third", "ADR", "0.7")):
-            self.grant(name, auditor, (limit, "0.00001"), None)
+        for name, auditor, limit in (
+            ("first", "ADR", "1.000000001"), ("first", "BDR", "2"), ("third", "ADR", "0.7"), ("fourth", "BDR", ""),
+        ):  # fmt: skip
+            self.grant(name, auditor, Limit(limit, "0.00001", "0.070000001"), None)
 
     @rule(name=dataset_names, population=population_names, cap=limits)
-    def declare(self, name: str, population: str, cap: tuple[str, str]) -> None:
+    def declare(self, name: str, population: str, cap: Limit) -> None:
+        kind, limit, stated = cap.of(self.model.kinds.get(self.model.resolved(population), "sum"))
+        stated = stated if kind == "sum" else {**stated, "delta": "0.000001"}
         declaration = DatasetDeclaration.model_validate(
-            {
-                **LEARNABLE,
-                "relation": self.relation,
-                "population": population,
-                "cap": {"epsilon": cap[0], "delta": cap[1]},
-            }
+            {**LEARNABLE, "relation": self.relation, "population": population, "cap": stated}
         )
-        allowed = self.model.declare(name, population, fractions(*cap))
+        allowed = self.model.declare(name, population, limit, kind)
 
         self.expect(
-            None if allowed else Conflict,
+            None if allowed else (Conflict, AlreadyCharged),
             lambda: datasets.declare(
                 self.store,
                 actor="administrator",
@@ -186,10 +300,8 @@ class LedgerMachine(RuleBasedStateMachine):
         loaded = self.expect(None if offered else NotFound, call)
 
         if offered:
-            dataset = self.model.datasets[name]
-            dataset.version_last += 1
-            dataset.version = dataset.version_last
-            assert loaded == dataset.version
+            self.model.load(name)
+            assert loaded == self.model.datasets[name].version
 
     @rule(name=dataset_names)
     def retire(self, name: str) -> None:
@@ -205,46 +317,75 @@ class LedgerMachine(RuleBasedStateMachine):
             self.model.datasets[name].retired = True
 
     @rule(name=dataset_names, auditor=auditor_names, limit=limits, hours=st.sampled_from((None, None, -1, 2)))
-    def grant(self, name: str, auditor: str, limit: tuple[str, str], hours: int | None) -> None:
+    def grant(self, name: str, auditor: str, limit: Limit, hours: int | None) -> None:
         """Grant, raise, lower (also below what was spent), revoke; some expire, some have expired."""
         expires = None if hours is None else self.now + timedelta(hours=hours)
-        grant = BudgetGrant.model_validate({"epsilon": limit[0], "delta": limit[1], "expires": expires})
-        allowed = self.model.grant(name, auditor, fractions(*limit), expires)
+        kind, amounts, stated = limit.of(self.model.kind_of(name) if name in self.model.datasets else "sum")
+        grant = BudgetGrant.model_validate({**stated, "expires": expires})
+        refused = self.model.grant(name, auditor, amounts, kind, expires)
 
         self.expect(
-            None if allowed else NotFound,
+            None if refused is None else REFUSALS[refused],
             lambda: budgets.set_limit(self.store, actor="administrator", dataset=name, auditor=auditor, grant=grant),
         )
 
     @rule(name=dataset_names, auditor=auditor_names, asked=questions)
-    def ask(self, name: str, auditor: str, asked: tuple[Asked, Loss]) -> None:
+    def ask(self, name: str, auditor: str, asked: Priced) -> None:
         self.check_answer(name, auditor, asked, limit_meanwhile=None)
 
     @precondition(lambda self: self.model.datasets)
     @rule(name=dataset_names, auditor=auditor_names, asked=questions, limit=limits)
-    def ask_while_the_limit_changes(
-        self, name: str, auditor: str, asked: tuple[Asked, Loss], limit: tuple[str, str]
-    ) -> None:
-        """A raise, a lowering or a revocation arrives after it was priced and before it is charged."""
+    def ask_while_the_limit_changes(self, name: str, auditor: str, asked: Priced, limit: Limit) -> None:
+        """A raise, a lowering or a revocation comes between draw and charge; or the process ends."""
         self.check_answer(name, auditor, asked, limit_meanwhile=limit)
 
     @rule(name=dataset_names, auditor=auditor_names, asked=questions)
-    def quote(self, name: str, auditor: str, asked: tuple[Asked, Loss]) -> None:
+    def quote(self, name: str, auditor: str, asked: Priced) -> None:
         """A price is that of the model whatever was answered; the invariants see that it moves nothing."""
         dataset = self.model.datasets.get(name)
         if dataset is None or dataset.version is None:
             return
 
-        quoted = releases.quote(self.store, auditor=auditor, dataset=name, asked=asked[0])
+        loss = self.loss_of_question(name, auditor, asked)
+        quoted = self.expect(
+            InvalidPlan if loss is None else None,
+            lambda: releases.quote(self.store, auditor=auditor, dataset=name, asked=asked.asked),
+        )
 
-        charge = quoted.charge
-        assert fractions(format_nano(charge.epsilon_nano), format_nano(charge.delta_nano)) == asked[1]
+        assert loss is None or loss_of(quoted.charge) == loss
+
+    @precondition(lambda self: self.model.answered)
+    @rule(choice=st.randoms(use_true_random=False), epsilon=st.sampled_from(("0.15", "0.3", "0.5", "0.8")))
+    def refine(self, choice: Any, epsilon: str) -> None:
+        """Any answer with Laplace noise that was given, for its auditor, at another ε; of the newest three."""
+        answered = [
+            (question, identity, plan)
+            for question, (identity, _) in self.model.answered.items()
+            if isinstance(plan := asked_of(question.content), Plan) and plan.batches[0].mechanism.name == "laplace"
+        ]
+        if not answered:
+            return
+        question, identity, plan = choice.choice(answered[-3:])
+        self.check_answer(question.dataset, question.auditor, finer(plan, identity, epsilon), limit_meanwhile=None)
+
+    @rule(killed=st.booleans())
+    def answer_watches(self, killed: bool) -> None:
+        """What waits is drawn and entered, as the holder's own round does; or drawn, and the process is killed."""
+        for waiting in self.store.look_up(stored_watches.pending):
+            drawn = watching.draw(self.store, waiting, engine=self.holder.engine)
+            if killed:
+                self.restart()
+                return
+            self.model.answer(self.model.watches[waiting.id], self.now)
+            work = partial(watching.enter, watch=waiting, drawn=drawn, signing=self.holder.signing)
+            self.store.commit(work)
+            self.store.commit(work)
 
     @precondition(lambda self: self.model.answered)
     @rule(choice=st.randoms(use_true_random=False))
     def ask_again(self, choice: Any) -> None:
         """Any plan or training that was ever answered, pinned to its version, whatever became of records and budget."""
-        question, body = choice.choice(list(self.model.answered.items()))
+        question, (_, body) = choice.choice(list(self.model.answered.items()))
         asked = asked_of(question.content).pinned(question.version)
 
         stored = releases.prepare(
@@ -282,7 +423,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 balance = stored_ledger.account_balance(connection, name, auditor)
                 assert in_fractions(balance) == purse
                 left = balance.remaining(self.now)
-                assert min(left.epsilon_nano, left.delta_nano) >= 0
+                assert min(loss_of(left)) >= 0
 
     @invariant()
     def entries_sum_to_balances(self) -> None:
@@ -292,12 +433,29 @@ class LedgerMachine(RuleBasedStateMachine):
             assert stored_ledger.head(connection) == LedgerPosition(
                 sequence=self.replay.sequence, hash=self.replay.hash
             )
-        unmerged = [cap for name, cap in self.replay.caps.items() if name not in self.model.merged]
-        assert Fraction(sum(cap.spent.epsilon_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[0]
-        assert Fraction(sum(cap.spent.delta_nano for cap in unmerged), NANO_PER_UNIT) == self.model.charged[1]
+        unmerged = [loss_of(cap.spent) for name, cap in self.replay.caps.items() if name not in self.model.merged]
+        assert reduce(added, unmerged, NOTHING) == self.model.charged
         assert self.store.is_anchored()
 
-    def expect(self, refusal: type[HolderError] | None, call: Any) -> Any:
+    @invariant()
+    def a_watch_says_what_it_said_and_changed_once(self) -> None:
+        found = {
+            one.release.id: one
+            for name in self.model.datasets
+            for auditor in AUDITORS
+            for one in watching.listed(self.store, auditor=auditor, dataset=name)
+        }
+        assert found.keys() == self.model.watches.keys()
+        for identity, one in found.items():
+            watch = self.model.watches[identity]
+            said = [json.loads(body) for _, body in one.answers]
+            assert {each["version"]: each["watch_answer"]["changed"] for each in said} == watch.answers
+            assert (len(said), one.changed, one.pending) == (len(watch.answers), watch.changed, watch.pending)
+            before = self.said.get(identity, ())
+            assert one.answers[: len(before)] == before
+            self.said[identity] = one.answers
+
+    def expect(self, refusal: Refusal | tuple[Refusal, ...] | None, call: Any) -> Any:
         """Call, and be refused if that is expected."""
         if refusal is None:
             return call()
@@ -305,16 +463,22 @@ class LedgerMachine(RuleBasedStateMachine):
             call()
         return None
 
-    def check_answer(
-        self, name: str, auditor: str, priced: tuple[Asked, Loss], *, limit_meanwhile: tuple[str, str] | None
-    ) -> None:
-        asked, loss = priced
-        dataset = self.model.datasets.get(name)
-        question = None
+    def loss_of_question(self, name: str, auditor: str, priced: Priced) -> Loss | None:
+        """What a question about loaded records has to cost; none where the account has no such loss."""
+        if self.model.kind_of(name) == "sum":
+            return priced.stated
+        if priced.rho is not None or priced.asked.refines is not None:
+            return priced.rho
+        return loss_of(releases.quote(self.store, auditor=auditor, dataset=name, asked=priced.asked).charge)
+
+    def check_answer(self, name: str, auditor: str, priced: Priced, *, limit_meanwhile: Limit | None) -> None:
+        asked, dataset = priced.asked, self.model.datasets.get(name)
+        question, loss = None, None
         if dataset is not None and dataset.version is not None:
-            question = Question(auditor, name, dataset.version, asked.model_dump_json())
+            question = Question(auditor, name, dataset.version, asked.model_dump_json(), asked.refines)
+            loss = self.loss_of_question(name, auditor, priced)
         outcome = self.model.outcome(question, name, auditor, loss, self.now)
-        event(f"{asked.kind}: {outcome}")
+        event(f"{'refined' if asked.refines else asked.kind}: {outcome}")
         if outcome in REFUSALS:
             with pytest.raises(REFUSALS[outcome]):
                 releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=asked)
@@ -324,18 +488,23 @@ class LedgerMachine(RuleBasedStateMachine):
         prepared = releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=asked)
         if isinstance(prepared, StoredRelease):
             assert outcome == "again"
-            assert prepared.body == self.model.answered[question]
+            assert (prepared.id, prepared.body) == self.model.answered[question]
             return
         assert outcome == "released"
+        assert loss is not None
+        drawn = releases.draw(prepared, engine=self.holder.engine)
         if limit_meanwhile is not None:
             self.grant(name, auditor, limit_meanwhile, None)
+            if limit_meanwhile.amiss:
+                self.restart()  # it was drawn, and its process dies: it is as if it had not been asked
+                return
             outcome = self.model.outcome(question, name, auditor, loss, self.now)
             event(f"while the limit changed: {outcome}")
         answered = self.expect(
             REFUSALS.get(outcome),
             lambda: releases.enter(
                 self.store,
-                drawn=releases.draw(prepared, engine=self.holder.engine),
+                drawn=drawn,
                 key_id=self.key_ids[auditor],
                 signing=self.holder.signing,
                 pace=self.holder.pace,
@@ -343,7 +512,11 @@ class LedgerMachine(RuleBasedStateMachine):
         )
         if answered is not None:
             assert answered.new
-            self.model.charge(question, loss, answered.release.body)
+            self.model.charge(question, loss, answered.release.id, answered.release.body)
+            if isinstance(asked, Watch):
+                self.model.watches[answered.release.id] = ModelWatch(
+                    auditor, name, changes=asked.margin > 0, pending=question.version
+                )
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,0 +1,93 @@
+"""Whether receipts that belong together agree: answers that refine one another, and a watch's own (8-time §§2, 3).
+
+Each was found good by itself. What the losses of a chain come to rests on more: that each refines the one answer that
+it names, about the same question, and costs the difference, and that no answer is refined by two. Then all answers of
+a chain together lose what the last one names.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from auditor_client.errors import HolderLied
+from auditor_client.exchange.verification import require
+from auditor_client.exchange.watch_verification import require_own_answers
+from auditor_client.text import loss_words
+from shared.amounts import NO_LOSS
+from shared.problems import PlanRefused
+from shared.refining import charged_before, require_refines
+from shared.releases import Release
+from shared.watches import WatchAnswerRelease, WatchRelease
+
+
+def chain_faults(releases: Iterable[object]) -> dict[str, str]:
+    """What is wrong between some receipts, as a sentence by the id of the release that is; what has no receipt is not.
+
+    Args:
+        releases: Of one holder, each verified by itself; those of trainings are of no chain.
+    """
+    found = sorted(
+        (one for one in releases if isinstance(one, Release | WatchRelease | WatchAnswerRelease)),
+        key=lambda release: release.ledger.sequence,
+    )
+    plans = {one.id: one for one in found if isinstance(one, Release)}
+    refined: dict[str, str] = {}
+    faults: dict[str, str] = {}
+    for release in plans.values():
+        if release.plan.refines is None:
+            continue
+        other = refined.setdefault(release.plan.refines, release.id)
+        earlier = plans.get(release.plan.refines)
+        try:
+            require(other == release.id, f"release {other} refines the same answer, and an answer is refined once")
+            if earlier is not None:
+                _require_link(release, earlier)
+        except HolderLied as lie:
+            faults[release.id] = str(lie)
+    return faults | _watch_faults(found)
+
+
+def _require_link(release: Release, earlier: Release) -> None:
+    """Check that a release refines an earlier one and costs the difference.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    require(
+        (release.dataset, release.auditor) == (earlier.dataset, earlier.auditor),
+        "it refines an answer about another dataset, or of another auditor",
+    )
+    require(release.ledger.sequence > earlier.ledger.sequence, "it was entered before the answer that it refines")
+    try:
+        require_refines(release.plan, earlier.plan)
+    except PlanRefused as error:
+        require(False, f"it refines an answer to another question: {error.detail}")
+    require(release.charge.kind == "sum", "it was charged a difference in rho, which does not bound what both lose")
+    charge = NO_LOSS
+    before = charged_before(release.plan, earlier.plan)
+    batches = zip(release.plan.batches, before, release.batches, earlier.batches, strict=True)
+    for asked, charged, answered, kept in batches:
+        classes = answered.composition.get("classes", 0)
+        require(
+            answered.composition == kept.composition and 1 <= classes <= len(asked.cells),
+            f"batch {asked.name!r} is of other classes than in the answer that it refines",
+        )
+        require(
+            asked.loss != charged or answered.cells == kept.cells,
+            f"batch {asked.name!r} was to keep the answer of the release that it refines",
+        )
+        charge += (asked.loss - charged) * classes
+    require(
+        release.charge == charge,
+        f"it was charged {loss_words(release.charge)}, and refining it costs {loss_words(charge)}",
+    )
+
+
+def _watch_faults(found: Sequence[Release | WatchRelease | WatchAnswerRelease]) -> dict[str, str]:
+    """Of each watch the last answer, if its answers do not follow one another."""
+    faults: dict[str, str] = {}
+    for watch in (one for one in found if isinstance(one, WatchRelease)):
+        answers = [one for one in found if isinstance(one, WatchAnswerRelease) and one.watch_answer.watch == watch.id]
+        try:
+            require_own_answers(answers, watch)
+        except HolderLied as lie:
+            faults[answers[-1].id] = str(lie)
+    return faults
