@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
+from holder_service.secret_settings import secret
 from holder_service.set_up_errors import SetUpError
 from shared.text import Words
 
@@ -49,8 +50,8 @@ class Settings:
     Attributes:
         home: The folder of signing keys, the secret for person keys, encoded records, and by default of the database
             and the anchor too; all holders of one database share it.
-        database_url: SQLite in the home by default; `postgresql://…` in production. A password goes into `PGPASSWORD`
-            or a `passfile`, not into the URL.
+        database_url: SQLite in the home by default; `postgresql://…` in production. A password goes into a file that
+            `HOLDER_DATABASE_PASSWORD_FILE` names (or into `PGPASSWORD` or a `passfile`), not into the URL.
         anchor: The file with the ledger's head; in production on another volume than the database, and in no common
             snapshot.
         release_quantum_ms: The unit of time in which releases leave; 0 switches the release deadline off, for tests
@@ -81,7 +82,7 @@ class Settings:
     concurrent_releases: int = CONCURRENT_RELEASES_DEFAULT
     organisation: str | None = None
     engine: Literal["local", "spark"] = "local"
-    spark_remote: str | None = None
+    spark_remote: str | None = field(default=None, repr=False)
     spark_master: str = SPARK_MASTER_DEFAULT
     spark_store: str | None = None
     spark_ui: bool = False
@@ -141,16 +142,20 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """Read each setting from the variable of its name in capitals, after HOLDER_.
+        """Read each setting from the variable of its name in capitals, after HOLDER_; secret ones also from files.
 
         Raises:
             InvalidSettings: One of them is not usable.
+            UnreadableSecret: A file of a secret is not usable.
         """
         home = Path(environment.get("HOLDER_HOME") or "holder-home").absolute()
-        url = environment.get("HOLDER_DATABASE_URL") or f"sqlite:///{home / 'holder.sqlite'}"
-        url = re.sub("^postgres://", "postgresql://", url)  # as many services name it
-        if environment.get("HOLDER_DATABASE_URL") and not _is_database_url(url):
+        given = secret(environment, "HOLDER_DATABASE_URL")
+        url = re.sub("^postgres://", "postgresql://", given or f"sqlite:///{home / 'holder.sqlite'}")  # as many say
+        if given and not _is_database_url(url):
             raise InvalidSettings("HOLDER_DATABASE_URL takes sqlite:///path/of/file or postgresql://host:port/name")
+        password = secret(environment, "HOLDER_DATABASE_PASSWORD")
+        if password is not None:
+            url = _with_password(url, password)
         return cls(
             home, url, Path(environment.get("HOLDER_ANCHOR") or home / "anchor"),
             _number(environment, "HOLDER_RELEASE_QUANTUM_MS", QUANTUM_MS_DEFAULT, largest=QUANTUM_MS_MAX),
@@ -158,7 +163,7 @@ class Settings:
             _number(environment, "HOLDER_CONCURRENT_RELEASES", CONCURRENT_RELEASES_DEFAULT, smallest=1),
             _words(environment, "HOLDER_ORGANISATION"),
             _one_of(environment, "HOLDER_ENGINE", ("local", "spark")),
-            environment.get("HOLDER_SPARK_REMOTE") or None,
+            secret(environment, "HOLDER_SPARK_REMOTE"),
             environment.get("HOLDER_SPARK_MASTER") or SPARK_MASTER_DEFAULT,
             _url(environment, "HOLDER_SPARK_STORE"),
             _one_of(environment, "HOLDER_SPARK_UI", ("false", "true")) == "true",
@@ -204,6 +209,16 @@ def _urls(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
         if not re.fullmatch(r"[a-z][a-z0-9+.-]*:/.+", one):
             raise InvalidSettings(f"{name} takes URLs of folders, such as file:///srv/records or s3a://bucket/records.")
     return given
+
+
+def _with_password(url: str, password: str) -> str:
+    parts = urlsplit(url)
+    if not parts.username:
+        raise InvalidSettings("HOLDER_DATABASE_PASSWORD is for a URL that names a user: postgresql://user@host/name")
+    if parts.password is not None:
+        raise InvalidSettings("HOLDER_DATABASE_URL has a password already: take it out, or HOLDER_DATABASE_PASSWORD.")
+    user, _, server = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{server}").geturl()
 
 
 def _is_database_url(url: str) -> bool:

@@ -23,11 +23,13 @@ from auditor_client.cli import app as auditor_app
 from auditor_client.planning.forecasting import expectation
 from holder_service import settings as holder_settings
 from holder_service.cli import app as holder_app
+from holder_service.secret_settings import ENDING, SECRETS
 from testing.invented_questions import FOUR_LEAVES
 from testing.registers import LOANS
 
 PROGRAMS: Final = {"auditor": ("auditor_client.cli", auditor_app), "holder": ("holder_service.cli", holder_app)}
 PEOPLE: Final = (500, 2_000, 10_000, 50_000, 250_000)
+_LOG_IN: Final = "The password of the user that the database's URL names; better in a file."
 EPSILONS: Final = ("0.05", "0.1", "0.25", "0.5", "1", "2")
 
 
@@ -59,7 +61,8 @@ def settings_tables() -> str:
         *((f"`{one.variable}`", f"`{name}`", one.meaning) for name, one in auditor_settings.SETTINGS.items()),
         (f"`{auditor_settings.CONFIG_VARIABLE}`", "", "The configuration file."),
     ]
-    holder = [*_holder_settings(), *_options(holder_app)]
+    files = [(f"`{name}{ENDING}`", f"A file: {what}.", "") for name, what in SECRETS.items()]
+    holder = [*_holder_settings(), *_options(holder_app), ("`HOLDER_DATABASE_PASSWORD`", _LOG_IN, ""), *files]
     return (
         "## The auditor\n\n"
         + _table(("variable", "in the file", "meaning"), auditor)

@@ -1,6 +1,7 @@
 """Calls of the REST interface from a command: of a running holder, or of this machine's own in this process."""
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager
@@ -15,6 +16,7 @@ from holder_service.app import create_app
 from holder_service.cli.output import notify
 from holder_service.domain.errors import HolderError, fault_text
 from holder_service.durable_files import durable_file
+from holder_service.secret_settings import secret
 from holder_service.services.holder import Holder
 from holder_service.set_up_errors import SetUpError
 from holder_service.settings import Settings
@@ -112,8 +114,10 @@ def fail(text: str) -> NoReturn:
 def _answer(
     method: str, path: str, url: str, key: str, *, media: str | None = None, size: int | None = None, **request: Any
 ) -> httpx.Response:
+    with clear_errors():
+        key = key or secret(os.environ, "HOLDER_ADMIN_KEY") or ""
     if not re.fullmatch("[!-~]+", key):
-        fail("Give an administrator's key in HOLDER_ADMIN_KEY (holder init prints the first one).")
+        fail("Give an administrator's key in HOLDER_ADMIN_KEY or HOLDER_ADMIN_KEY_FILE (holder init prints the first).")
     headers = {"Authorization": f"Bearer {key}", **({"Content-Type": media} if media else {})}
     if size is not None:
         headers["Content-Length"] = str(size)

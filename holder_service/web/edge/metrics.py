@@ -124,19 +124,11 @@ class _LedgerState:
         )  # fmt: skip
         populations = overview.every_population(self._store)
         for what, text in (("spent", "Spent by all auditors"), ("limit", "Cap over all auditors")):
-            for amount in ("epsilon", "delta"):
+            for amount in ("epsilon", "delta", "rho"):
                 name = f"holder_population_{'cap' if what == 'limit' else what}_{amount}"
                 gauge = GaugeMetricFamily(name, f"{text}, {amount}.", labels=["population"])
                 for found in populations:
-                    nano = getattr(getattr(found.cap, what), f"{amount}_nano")
-                    gauge.add_metric([found.population.name], nano / NANO_PER_UNIT)
+                    if getattr(found.cap.limit, f"{amount}_nano") is not None:  # only some add up rho
+                        nano = getattr(getattr(found.cap, what), f"{amount}_nano") or 0
+                        gauge.add_metric([found.population.name], nano / NANO_PER_UNIT)
                 yield gauge
-            gauge = GaugeMetricFamily(
-                f"holder_population_{'cap' if what == 'limit' else what}_rho",
-                f"{text}, rho, of those that add it up.", labels=["population"],
-            )  # fmt: skip
-            for found in populations:
-                if found.cap.limit.rho_nano is not None:
-                    rho_nano = getattr(found.cap, what).rho_nano or 0
-                    gauge.add_metric([found.population.name], rho_nano / NANO_PER_UNIT)
-            yield gauge

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
+from holder_service.set_up_errors import SetUpError
 from holder_service.settings import QUANTUM_MS_DEFAULT, QUANTUM_MS_MAX, InvalidSettings, Settings
 
 
@@ -104,3 +106,51 @@ def test_a_password_in_the_url_is_not_shown() -> None:
     settings = Settings.from_environment({"HOLDER_DATABASE_URL": "postgresql://u:secret@db/holder"})
 
     assert "secret" not in repr(settings)
+
+
+def test_a_secret_comes_from_its_file_and_is_in_no_text(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("p@ss/w:rd %1\n")
+    password.chmod(0o400)
+    given = {"HOLDER_DATABASE_URL": "postgresql://holder@db/holder", "HOLDER_DATABASE_PASSWORD_FILE": str(password)}
+
+    settings = Settings.from_environment(given)
+
+    assert make_url(settings.database_url).password == "p@ss/w:rd %1"
+    assert make_url(settings.database_url).host == "db"
+    assert "w:rd" not in repr(settings)
+    password.chmod(0o600)
+    password.write_text(settings.database_url)
+    again = Settings.from_environment({"HOLDER_DATABASE_URL_FILE": str(password)})
+    assert again.database_url == settings.database_url
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "others", "said"),
+    [
+        (b"secret-word", 0o444, {}, "everybody may read"),
+        (b"secret-word", 0o620, {}, "others may write"),
+        (b"", 0o400, {}, "one line of text"),
+        (b"secret-word\nsecond", 0o400, {}, "one line of text"),
+        (b"secret-word\xff", 0o400, {}, "one line of text"),
+        (b"secret-word" * 1000, 0o400, {}, "one line of text"),
+        (None, 0o400, {}, "cannot be read: No such file"),
+        (b"secret-word", 0o400, {"HOLDER_DATABASE_PASSWORD": "secret-word"}, "both set"),
+        (b"secret-word", 0o400, {"HOLDER_DATABASE_URL": "postgresql://h:secret-word@db/h"}, "password already"),
+        (b"secret-word", 0o400, {"HOLDER_DATABASE_URL": ""}, "names a user"),
+    ],
+)
+def test_a_file_of_a_secret_that_will_not_do_is_named_and_not_shown(
+    content: bytes | None, mode: int, others: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    if content is not None:
+        file.write_bytes(content)
+        file.chmod(mode)
+    given = {"HOLDER_DATABASE_URL": "postgresql://h@db/h", "HOLDER_DATABASE_PASSWORD_FILE": str(file), **others}
+
+    with pytest.raises(SetUpError, match=said) as refused:
+        Settings.from_environment(given)
+
+    assert "HOLDER_DATABASE_" in str(refused.value)
+    assert "secret-word" not in str(refused.value)
