@@ -1,6 +1,7 @@
 """What administrators look at: populations with their balances, spending over time, the state of store and anchor."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import Balance, Entry
@@ -8,7 +9,13 @@ from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import datasets, ledger, ledger_views
 from holder_service.storage.datasets import Dataset, Population
 from holder_service.storage.ledger_views import EntryFilter
+from shared.amounts import DELTA_READ_NANO, NANO_PER_UNIT, Loss
+from shared.capacity import AskedNoise, gaussian_times, laplace_times, rho_nano_read_as
+from shared.noise import DiscreteLaplaceNoise
 from shared.releases import LedgerPosition
+
+AUDITS_NANO: Final = tuple(NANO_PER_UNIT // part for part in (100, 50, 20, 10, 2))
+"""Of which ε it is said how many audits a cap holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,31 @@ class StoreState:
     head: LedgerPosition
     anchored: LedgerPosition | None
     may_release: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CapSize:
+    """How many audits of one ε a cap holds, by what its account adds up; in ρ with Laplace noise, and with Gaussian.
+
+    The Gaussian noise has the variance of the Laplace noise, and so gives intervals as wide.
+    """
+
+    epsilon_nano: int
+    in_epsilon: int
+    in_rho: int
+    in_rho_gaussian: int
+
+
+def cap_sizes(cap: Loss) -> tuple[Loss, tuple[CapSize, ...]]:
+    """The cap in ρ that is read as a cap at its δ, or at 10⁻⁶, and how many audits either kind holds."""
+    delta_nano = cap.delta_nano or DELTA_READ_NANO
+    in_rho = cap if cap.kind == "zcdp" else Loss.of_rho(rho_nano_read_as(cap.epsilon_nano, delta_nano), delta_nano)
+    sizes = []
+    for epsilon_nano in AUDITS_NANO:
+        asked = (AskedNoise(DiscreteLaplaceNoise(scale=NANO_PER_UNIT / epsilon_nano).variance),)
+        in_epsilon = laplace_times(asked, Loss(cap.epsilon_nano))
+        sizes.append(CapSize(epsilon_nano, in_epsilon, laplace_times(asked, in_rho), gaussian_times(asked, in_rho)))
+    return in_rho, tuple(sizes)
 
 
 def every_population(store: LedgerStore) -> list[PopulationState]:

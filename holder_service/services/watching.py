@@ -28,7 +28,7 @@ from shared import nonces
 from shared.amounts import NO_LOSS
 from shared.problems import PlanRefused
 from shared.releases import AnswerToRequest, Entered, SerialisedAnswer
-from shared.watches import ANSWER_KIND, Watch, WatchAnswer, WatchStatement, watch_answer_identity
+from shared.watches import ANSWER_KIND, Watch, WatchAnswer, WatchRelease, WatchStatement, watch_answer_identity
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -168,18 +168,33 @@ class ListedWatch:
     @property
     def answered(self) -> int | None:
         """The last version that was answered; `None` if none was."""
-        return int(json.loads(self.answers[-1][1])["version"]) if self.answers else None
+        return self.statements[-1][0] if self.answers else None
+
+    @property
+    def set_as(self) -> WatchRelease:
+        """What setting it released."""
+        return WatchRelease.model_validate_json(self.release.body)
+
+    @property
+    def statements(self) -> tuple[tuple[int, bool], ...]:
+        """Each version that was answered, and whether the verdict had changed."""
+        every = (WatchAnswer.model_validate_json(body) for _, body in self.answers)
+        return tuple((one.version, one.watch_answer.changed) for one in every)
 
 
 def listed(store: LedgerStore, *, auditor: str, dataset: str, identity: str | None = None) -> list[ListedWatch]:
     """An auditor's own watches about a dataset with their answers, or the one of an id."""
-    found = []
-    with store.database.read() as connection:
-        for watch in watches.of_auditor(connection, auditor=auditor, dataset=dataset):
-            release = releases.find_release(connection, watch.id)
-            if release is not None and identity in (None, watch.id):
-                answers = watches.answers(connection, watch)
-                found.append(ListedWatch(release, watch.changed, watch.version, watch.due, tuple(answers)))
+    found = [one for one in of_auditor(store, auditor, dataset) if identity in (None, one.release.id)]
     for one in found:
         store.ensure_anchored(max([one.release.sequence, *(sequence for sequence, _ in one.answers)]))
     return found
+
+
+def of_auditor(store: LedgerStore, auditor: str, dataset: str | None = None) -> list[ListedWatch]:
+    """An auditor's watches with their answers, for the holder's own eyes: anchored or not."""
+    with store.database.read() as connection:
+        return [
+            ListedWatch(release, watch.changed, watch.version, watch.due, tuple(watches.answers(connection, watch)))
+            for watch in watches.of_auditor(connection, auditor=auditor, dataset=dataset)
+            if (release := releases.find_release(connection, watch.id)) is not None
+        ]

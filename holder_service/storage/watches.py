@@ -54,9 +54,11 @@ def find(connection: Connection, identity: str) -> StoredWatch | None:
     return None if row is None else _watch(row)
 
 
-def of_auditor(connection: Connection, *, auditor: str, dataset: str) -> list[StoredWatch]:
-    """An auditor's own watches about a dataset, in the order of their entries."""
-    own = select(watches).where(watches.c.auditor == auditor, watches.c.dataset == dataset)
+def of_auditor(connection: Connection, *, auditor: str, dataset: str | None) -> list[StoredWatch]:
+    """An auditor's own watches about a dataset, or about all, in the order of their entries."""
+    own = select(watches).where(watches.c.auditor == auditor)
+    if dataset is not None:
+        own = own.where(watches.c.dataset == dataset)
     return _watches(connection.execute(own.order_by(watches.c.sequence)))
 
 

@@ -594,6 +594,21 @@ def test_limits_are_changed_and_nothing_else_of_a_declaration(
     assert sqlite_holder.auditor("GET", "/datasets/open").json()["sensitive_in_rules"] is True
 
 
+def test_how_many_audits_a_cap_holds_is_shown_until_its_kind_is_fixed(
+    sqlite_holder: TestedHolder, administrator: Visitor
+) -> None:
+    sqlite_holder.declare("fresh", cap={"epsilon": "1", "delta": "0"})
+    sqlite_holder.load(register_csv(), "fresh")
+    sqlite_holder.admin("PUT", "/datasets/fresh/budgets/ADR", json={"epsilon": "1"})
+    before = administrator.get("/console/datasets/fresh").text
+    sqlite_holder.release(plan(epsilon="0.1"), dataset="fresh").raise_for_status()
+    after = administrator.get("/console/datasets/fresh").text
+
+    # Of ε 0.01 a cap of ε 1 holds 100, and the ρ that is read as it 487, or 974 with Gaussian noise.
+    assert re.search(r"0\.01\s+100\s+487\s+974", before)
+    assert "in ρ, Gaussian noise" not in after
+
+
 def as_parquet(content: bytes, folder: Path) -> bytes:
     import pyarrow as pa
     import pyarrow.csv

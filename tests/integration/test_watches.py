@@ -12,6 +12,7 @@ from holder_service.storage import watches as stored_watches
 from holder_service.storage.tables import watches
 from shared.releases import SigningKeys, verify_signature
 from shared.watches import Watch, watch_answer_identity, watch_identity
+from testing.console_visitors import visitor
 from testing.holders import TestedHolder, opened
 from testing.registers import register_csv, watch
 from testing.tampering import lose_the_anchored_entry
@@ -86,6 +87,15 @@ def test_the_first_change_is_the_last_answer(holder: TestedHolder) -> None:
     assert said(first) == [(1, True)]
     assert shown(holder, made["id"])["answers"] == first
     assert shown(holder, made["id"])["pending"] is None
+    with visitor(holder) as visits:
+        page = visits.get("/console/auditors/ADR").text
+    assert "meet a ratio of 0.8, by sex" in page
+    assert "version 1: changed" in page
+    assert "version 2: unchanged" in page
+    for one in (made, other):
+        kept = holder.holder.store.look_up(stored_watches.find, one["id"])
+        assert kept is not None
+        assert str(kept.noisy_threshold) not in page
 
 
 def test_what_leaves_of_an_answer_is_one_word(holder: TestedHolder) -> None:

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Response
 
 from holder_service.domain.errors import Conflict
-from holder_service.services import access, budgets
+from holder_service.services import access, budgets, watching
 from holder_service.services.access import IssuedKey
 from holder_service.storage.accounts import ApiKey
 from holder_service.web.console.pages import ROOT
@@ -39,11 +39,12 @@ def open_account(visit: Visitor, form: CheckedForm) -> Response:
 
 @router.get("/auditors/{auditor}")
 def show_account(visit: Visitor, auditor: PathName) -> Response:
-    """An account, its keys and budgets."""
+    """An account, its keys, budgets and watches."""
     account, keys = access.read_account(visit.store, auditor)
     return visit.page(
         "auditor.html.j2", section="auditors", account=account, keys=keys, newest=_newest_key(keys),
-        budgets=budgets.every_budget(visit.store, auditor=auditor), now=visit.store.clock().isoformat(),
+        budgets=budgets.every_budget(visit.store, auditor=auditor), watches=watching.of_auditor(visit.store, auditor),
+        now=visit.store.clock().isoformat(),
     )  # fmt: skip
 
 
