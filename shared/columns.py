@@ -149,6 +149,8 @@ class ColumnDescription(ContractModel):
     """A plan that names it is answered once it is ready."""
     ready_at: datetime | None = None
     """When it is ready, or will be, in UTC; null before the values were sent."""
+    rehearsal_of: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    """Where the people are invented, the dataset that is rehearsed; left out where they are real."""
 
 
 def extended(schema: Schema, columns: Mapping[str, Column], *, reads: Mapping[str, Collection[str]]) -> Schema:

@@ -23,6 +23,7 @@ from shared.amounts import (
 )
 from shared.charges import SUM, AccountTerms, NoSuchLoss
 from shared.metadata import DatasetMetadata, UnfitMetadata
+from shared.rehearsals import Rehearsal
 from shared.relations import NeighbouringRelation, Relation
 from shared.request_model import ContractModel, RequestModel
 from shared.schema import Column, PeopleColumn, Schema
@@ -243,6 +244,8 @@ class DatasetDescription(ContractModel):
 
     account: AccountTerms | None = Field(default=None, exclude_if=lambda account: account is None)
     """How the population's account adds up what is charged, where that is in ρ; left out where it is in ε and δ."""
+    rehearsal: Rehearsal | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
+    """That nobody in it exists, and how its people were invented; left out of a dataset of real people."""
 
     @property
     def terms(self) -> AccountTerms:
@@ -280,6 +283,9 @@ class Budget(ContractModel):
     """When the grant ends; null if it does not."""
     spendable: Loss | None = Field(default=None, exclude_if=lambda spendable: spendable is None)
     """As much of what is left as the population's cap still admits; none from holders that do not say it."""
+    rehearsal_of: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    """Where the people are invented, the dataset that is rehearsed: nothing is charged, and there is no end of it; left
+    out where they are real."""
 
     @property
     def left(self) -> Loss:

@@ -58,6 +58,12 @@ BANDS_PER_COLUMN_MAX: Final = 100
 """Of a sensitive column of numbers, without that of missing values."""
 RECORDS_MAX_DEFAULT: Final = 1_000_000
 RECORDS_MAX_MAX: Final = 1_000_000_000
+INVENTED_PEOPLE_DEFAULT: Final = 10_000
+INVENTED_PEOPLE_MAX: Final = 100_000
+"""Of a rehearsal: they are invented while an administrator waits."""
+PARTS_PER_MARGINAL_MAX: Final = 1000
+REHEARSAL_BYTES_MAX: Final = 128 * 1024
+"""Of how the people of a rehearsal are invented, as JSON: every description of it carries that."""
 UPPER_MAX: Final = RECORDS_MAX_MAX
 INTEGER_MAX: Final = 2**53
 COLUMN_BODY_BYTES_MAX: Final = 32 * 1024 * 1024

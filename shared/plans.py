@@ -21,6 +21,7 @@ from shared import canonical, limits
 from shared.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss, Rho
 from shared.noise import Noise
 from shared.problems import InvalidPlan, PlanRefused, TooLarge, UnknownColumn
+from shared.rehearsals import Rehearsed
 from shared.repeated_predicates import counted, read_alike_once
 from shared.request_model import ContractModel, RequestModel
 from shared.rules import Cell, Predicate
@@ -289,6 +290,13 @@ class Quote(ContractModel):
     """What a release of the plan would charge, unless it was answered before: of a refinement the difference."""
     batches: tuple[BatchQuote, ...]
     """The price of each batch, in the plan's order."""
+    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
+    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
+
+    @property
+    def price(self) -> Loss:
+        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
+        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
 
 def identity(*, auditor: str, dataset: str, plan: Plan) -> str:

@@ -23,12 +23,13 @@ from typing import Annotated, Any, Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from pydantic import PlainSerializer
+from pydantic import Field, PlainSerializer
 
 from shared import canonical
 from shared.amounts import NO_LOSS, Loss
 from shared.nonces import Nonce
 from shared.plans import BatchQuote, Plan
+from shared.rehearsals import Rehearsed
 from shared.request_model import ContractModel
 
 SIGNATURE_PREFIX: Final = "ed25519:"
@@ -86,6 +87,13 @@ class AnswerToRequest(ContractModel):
     """Random, so that the ledger's hash of this answer confirms no guess: 32 hexadecimal digits."""
     charge: Loss
     """What was charged for it, once."""
+    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
+    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
+
+    @property
+    def price(self) -> Loss:
+        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
+        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
 
 class Answer(AnswerToRequest):
@@ -103,7 +111,7 @@ class Answer(AnswerToRequest):
         Where it refines nothing that is what was charged for it.
         """
         if self.plan.refines is None:
-            return self.charge
+            return self.price
         answered = zip(self.plan.batches, self.batches, strict=True)
         return sum((asked.loss * batch.composition["classes"] for asked, batch in answered), NO_LOSS)
 

@@ -20,6 +20,7 @@ from shared.bands import check_bands, plain_starts
 from shared.noise import DiscreteLaplaceNoise
 from shared.plans import identity_of_document
 from shared.problems import InvalidPlan, UnknownColumn
+from shared.rehearsals import Rehearsed
 from shared.releases import AnswerToRequest, Entered
 from shared.request_model import ContractModel, RequestModel
 from shared.rules import Cell, require_nameable
@@ -297,6 +298,13 @@ class TrainingQuote(ContractModel):
     """What the training would charge, unless it was answered before."""
     steps: tuple[TrainingStep, ...]
     """How ε is divided, in order."""
+    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
+    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
+
+    @property
+    def price(self) -> Loss:
+        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
+        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
 
 class TrainedLeaf(ContractModel):

@@ -18,6 +18,7 @@ from shared.amounts import Epsilon, Loss, Probability
 from shared.noise import DiscreteLaplaceNoise
 from shared.plans import Batch, Laplace, Plan, identity_of_document
 from shared.problems import InvalidPlan, UnknownColumn
+from shared.rehearsals import Rehearsed
 from shared.releases import AnswerToRequest, Entered
 from shared.request_model import ContractModel, RequestModel
 from shared.rules import Cell
@@ -142,6 +143,13 @@ class WatchQuote(ContractModel):
     """By how many people one person moves the distance at most."""
     noise: WatchNoise
     """Of its answers."""
+    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
+    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
+
+    @property
+    def price(self) -> Loss:
+        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
+        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
 
 class WatchSet(AnswerToRequest):

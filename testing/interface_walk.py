@@ -140,6 +140,9 @@ def _look_back(holder: TestedHolder, call: Call) -> None:
     call("look_at_populations", {"population": "register", "other": "census"})
     call("merge_populations", {"population": "census"}, population="register")
     call("retire_dataset", dataset="census")
+    marginals = {"sex": [{"value": "Female", "weight": 52}, {"value": "Male", "weight": 48}]}
+    invented = {"people": 500, "seed": "0123456789abcdef" * 2, "marginals": marginals}
+    call("publish_rehearsal", invented, dataset="register")
     call("read_ledger", kind="charge", limit=2)
     call("report_on_dataset", dataset="register")
     call("verify_ledger")

@@ -138,16 +138,16 @@ class Answering:
         check_quote(quote, plan=question.plan, dataset=question.dataset, schema=question.schema, refined=refined)
         before = charged_before(question.plan, None if refined is None else refined.plan)
         pairs = list(zip(question.plan.batches, quote.batches, strict=True))
-        if quote.charge.kind == "zcdp":
+        if quote.price.kind == "zcdp":
             meant = _of_one_class(quote)
             as_meant = all(asked.loss.is_nothing or priced.composition["classes"] == 1 for asked, priced in pairs)
         else:
             meant = sum((asked.loss - charged for (asked, _), charged in zip(pairs, before, strict=True)), NO_LOSS)
-            as_meant = quote.charge == meant
+            as_meant = quote.price == meant
         if as_meant:
             return quote
         raise QuestionRefused(
-            f"The holder would charge {loss_words(quote.charge)} for a plan that was meant to cost "
+            f"The holder would charge {loss_words(quote.price)} for a plan that was meant to cost "
             f"{loss_words(meant)}: it does not find the model's rules disjoint. Nothing was spent. Lower epsilon, or "
             "report it to the holder's administrator."
         )
@@ -184,4 +184,4 @@ class Answering:
 def _of_one_class(quote: Quote) -> Loss:
     """What a plan in ρ would cost, if the holder found the cells of each of its batches disjoint."""
     rho_nano = sum(parse_nano(one.rho) // one.composition["classes"] for one in quote.batches if one.rho is not None)
-    return Loss.of_rho(rho_nano, quote.charge.delta_nano)
+    return Loss.of_rho(rho_nano, quote.price.delta_nano)

@@ -74,7 +74,7 @@ def _kept(note: TrainingNote, files: Mapping[str, bytes], keys: SigningKeys) -> 
     require(release.dataset == note.dataset.name, "its receipt is about another dataset")
     quote = TrainingQuote(
         dataset=release.dataset, version=release.version, relation=release.relation, charge=release.charge,
-        steps=release.steps,
+        steps=release.steps, rehearsal=release.rehearsal,
     )  # fmt: skip
     check_training_quote(quote, training=release.training, dataset=note.dataset)
     verified_training(

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from auditor_client.exchange.expected_noise import is_expected_scale, not_below
-from auditor_client.exchange.verification import require
+from auditor_client.exchange.verification import require, require_marked
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT, InvalidAmount, parse_nano
 from shared.charges import Charge, step_rho_nano
@@ -44,12 +44,13 @@ def check_training_quote(quote: TrainingQuote, *, training: Training, dataset: D
     """
     require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
     require(quote.version == training.version, "the quote is for another version of the records")
+    require_marked(quote, dataset)
     _check_steps(quote.steps, training, dataset)
     steps = sum(step_rho_nano(step.measures, _nano(step), step.classes) for step in quote.steps)
     charge = Charge(training.charge, steps).entered(dataset.terms)
     require(
-        quote.charge == charge,
-        f"the quote charges {loss_words(quote.charge)}, and the training is to cost {loss_words(charge)}",
+        quote.price == charge,
+        f"the quote charges {loss_words(quote.price)}, and the training is to cost {loss_words(charge)}",
     )
 
 

@@ -80,7 +80,7 @@ def verified_training(
     """
     release = signed_training(document, keys)
     require(release.training.document() == training.document(), "it answers another training than was asked")
-    require_as_quoted(release, dataset=dataset, auditor=auditor, charge=quote.charge)
+    require_as_quoted(release, dataset=dataset, auditor=auditor, quote=quote)
     require(release.steps == quote.steps, "its steps are not the quoted ones")
     require(isinstance(release.model, _MODELS[training.algorithm.name]), "its model is of another kind than was asked")
     schema = dataset.table

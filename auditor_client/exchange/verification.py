@@ -22,10 +22,12 @@ from shared.plans import Batch, BatchQuote, Plan, Quote, identity
 from shared.refining import charged_before
 from shared.releases import AnswerToRequest, BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
 from shared.schema import Schema
-from shared.trainings import TrainingRelease
-from shared.watches import WatchAnswerRelease, WatchRelease
+from shared.trainings import TrainingQuote, TrainingRelease
+from shared.watches import WatchAnswerRelease, WatchQuote, WatchRelease
 
 AnyRelease = TypeVar("AnyRelease", Release, TrainingRelease, WatchRelease, WatchAnswerRelease)
+
+AnyQuote = Quote | TrainingQuote | WatchQuote
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -58,12 +60,12 @@ def verified_release(
     """
     release = signed_release(document, keys)
     require(release.plan.document() == plan.document(), "it answers another plan than was asked")
-    require_as_quoted(release, dataset=dataset, auditor=auditor, charge=quote.charge)
+    require_as_quoted(release, dataset=dataset, auditor=auditor, quote=quote)
     _check_batches(release, quote, dataset, schema, refined)
     return release
 
 
-def require_as_quoted(release: AnswerToRequest, *, dataset: DatasetDescription, auditor: str, charge: Loss) -> None:
+def require_as_quoted(release: AnswerToRequest, *, dataset: DatasetDescription, auditor: str, quote: AnyQuote) -> None:
     """Check that a release of any kind is about the dataset that was asked about, for who asked, at the quoted price.
 
     Raises:
@@ -73,9 +75,25 @@ def require_as_quoted(release: AnswerToRequest, *, dataset: DatasetDescription, 
     require(release.auditor == auditor, "it was made for another auditor")
     require(release.relation == dataset.relation, "it names another neighbouring relation than the dataset declares")
     require(
-        release.charge == charge,
-        f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(charge)}",
+        release.charge == quote.charge,
+        f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(quote.charge)}",
     )
+    require_marked(release, dataset)
+    require(release.rehearsal == quote.rehearsal, "it would cost something else than the quote said")
+
+
+def require_marked(answer: AnyQuote | AnswerToRequest, dataset: DatasetDescription) -> None:
+    """Check that an answer about invented people says so and was not charged, and that no other says so.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    declared, said = dataset.rehearsal, answer.rehearsal
+    if declared is None:
+        require(said is None, "it is of a rehearsal, and real people were asked about")
+        return
+    require(said is not None and said.of == declared.of, f"it does not say that it is of a rehearsal of {declared.of}")
+    require(answer.charge.is_nothing, "it is of a rehearsal, and was charged")
 
 
 def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
@@ -126,6 +144,7 @@ def check_quote(
     """
     require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
     require(quote.version == plan.version, "the quote is for another version of the records")
+    require_marked(quote, dataset)
     names = [batch.name for batch in plan.batches]
     require([batch.name for batch in quote.batches] == names, "the quote is for other batches")
     charge = NO_LOSS
@@ -143,8 +162,8 @@ def check_quote(
         else:
             charge += _price(asked, priced, changed, dataset.terms, where=where)
     require(
-        quote.charge == (charge if dataset.terms.kind == "sum" else charge + dataset.terms.of(0)),
-        f"the quote charges {loss_words(quote.charge)}, and its batches come to {loss_words(charge)}",
+        quote.price == (charge if dataset.terms.kind == "sum" else charge + dataset.terms.of(0)),
+        f"the quote charges {loss_words(quote.price)}, and its batches come to {loss_words(charge)}",
     )
 
 

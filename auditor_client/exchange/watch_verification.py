@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from auditor_client.exchange.expected_noise import is_expected, not_below
-from auditor_client.exchange.verification import require, require_as_quoted, signed_answer
+from auditor_client.exchange.verification import require, require_as_quoted, require_marked, signed_answer
 from auditor_client.text import loss_words
 from shared.amounts import NANO_PER_UNIT, NO_LOSS
 from shared.charges import Charge
@@ -53,7 +53,7 @@ def signed_watch_answer(document: Mapping[str, Any], keys: SigningKeys) -> Watch
         release.watch_answer.watch, auditor=release.auditor, dataset=release.dataset, version=release.version
     )
     require(release.id == name, "its id is not the identity of its auditor, dataset, version and watch")
-    require(release.charge == NO_LOSS, "an answer of a watch was charged, which setting it has paid for")
+    require(release.price == NO_LOSS, "an answer of a watch was charged, which setting it has paid for")
     return release
 
 
@@ -65,10 +65,11 @@ def check_watch_quote(quote: WatchQuote, *, watch: Watch, dataset: DatasetDescri
     """
     require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
     require(quote.version == watch.version, "the quote is for another version of the records")
+    require_marked(quote, dataset)
     charge = Charge.pure(watch.charge.epsilon_nano).entered(dataset.terms)
     require(
-        quote.charge == charge,
-        f"the quote charges {loss_words(quote.charge)}, and the watch is to cost {loss_words(charge)}",
+        quote.price == charge,
+        f"the quote charges {loss_words(quote.price)}, and the watch is to cost {loss_words(charge)}",
     )
     _check_noise(quote.groups, quote.sensitivity, quote.noise, watch, dataset)
 
@@ -97,7 +98,7 @@ def verified_watch(
     """
     release = signed_watch(document, keys)
     require(release.watch.document() == watch.document(), "it sets another watch than was asked")
-    require_as_quoted(release, dataset=dataset, auditor=auditor, charge=quote.charge)
+    require_as_quoted(release, dataset=dataset, auditor=auditor, quote=quote)
     _check_noise(release.groups, release.sensitivity, release.noise, watch, dataset)
     return release
 
@@ -124,6 +125,10 @@ def require_own_answers(answers: Sequence[WatchAnswerRelease], watch: WatchRelea
     for answer in answers:
         require(answer.watch_answer.watch == watch.id, "it answers another watch")
         require((answer.dataset, answer.auditor) == (watch.dataset, watch.auditor), "it was made for somebody else")
+        require(
+            (answer.rehearsal and answer.rehearsal.of) == (watch.rehearsal and watch.rehearsal.of),
+            "of the watch and its answer one alone is of a rehearsal",
+        )
     versions = [answer.version for answer in answers]
     ascending = versions == sorted(set(versions)) and all(version >= watch.version for version in versions)
     require(ascending, "its answers are not one for each version, in order")

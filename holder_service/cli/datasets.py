@@ -38,8 +38,10 @@ def list_datasets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
     """List the datasets that are not retired, as auditors see them."""
     found = call("GET", "/v1/datasets", url, key)
     rows = [
-        (one["name"], one["population"], one["relation"], str(one["version"] or "none loaded"),
-         ", ".join(one["sensitive"]))
+        (
+            f"{one['name']} (rehearsal)" if "rehearsal" in one else one["name"],
+            one["population"], one["relation"], str(one["version"] or "none loaded"), ", ".join(one["sensitive"]),
+        )
         for one in found["datasets"]
     ]  # fmt: skip
     show(found, ("dataset", "population", "relation", "version", "sensitive"), rows, as_json)
@@ -83,6 +85,40 @@ def write_metadata(
     """Write anew what people read of a dataset: titles, units, where it is from. Nothing else about it changes."""
     _put_document(path_of("datasets", dataset, "metadata"), metadata, url, key)
     notify(f"The metadata of {dataset} are written.")
+
+
+@commands.command("rehearsal")
+def publish_rehearsal(
+    dataset: Annotated[str, typer.Argument(help="The dataset of real people that is to be rehearsed.")],
+    people: Annotated[int | None, typer.Option(help="How many people to invent; never a count.")] = None,
+    seed: Annotated[str | None, typer.Option(help="32 hexadecimal digits to invent them with; else new ones.")] = None,
+    marginals: Annotated[
+        Path | None,
+        typer.Option(help="JSON: by column, parts with a weight. They are published to all auditors by this."),
+    ] = None,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Publish a rehearsal of a dataset, or publish it anew: invented people, about whom all may ask, at no charge.
+
+    They are drawn from the declaration and from the marginals that you publish, never from records. docs/rehearsals.md
+    """
+    published: Any = {}
+    with clear_errors():
+        text = "{}" if marginals is None else marginals.read_text()
+    try:
+        published = json.loads(text)
+    except ValueError as error:
+        fail(f"{marginals} is not valid JSON: {error}.")
+    asked = {"people": people, "seed": seed, "marginals": published}
+    answer = call("POST", path_of("datasets", dataset, "rehearsal"), url, key, json=asked)
+    if as_json:
+        print(json.dumps(answer))
+        return
+    rehearsal = answer["rehearsal"]
+    print(
+        f"{answer['dataset']}, version {answer['version']}, is a rehearsal of {dataset}: {rehearsal['people']} "
+        f"invented people, seed {rehearsal['seed']}. Auditors ask about it with `auditor rehearse --dataset {dataset}`."
+    )
 
 
 @commands.command("load")

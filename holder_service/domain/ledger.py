@@ -14,6 +14,9 @@ kinds there are can say is a new kind. A new member is optional, and an entry wi
 is None where it has no value, and what is None is neither in the document nor hashed. `Replay` applies every kind that
 was ever appended, for ever.
 
+**Rehearsals.** An answer about invented people is entered with the kind `rehearsal`, and no balance changes. Every
+entry about their population names in `rehearsal_of` of its detail what is rehearsed.
+
 **Two kinds of account** (8-time §1). A population's cap is in ε and δ, which add up separately, or in ρ. Its first
 charge fixes which, and every charge about it is of that kind.
 """
@@ -30,7 +33,7 @@ from shared.releases import LedgerPosition
 
 Kind = Literal[
     "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
-    "retirement", "merge", "restore", "overlap-look", "column", "column-deletion", "metadata",
+    "retirement", "merge", "restore", "overlap-look", "column", "column-deletion", "metadata", "rehearsal",
 ]  # fmt: skip
 
 COMMAND_LINE: Final = "holder"

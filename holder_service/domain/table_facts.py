@@ -25,6 +25,7 @@ class TableFacts:
         """Take the next entry of a chain that follows."""
         event = entry.event
         detail = dict(event.detail)
+        detail.pop("rehearsal_of", None)  # said of every entry about a rehearsal, and in no row
         match event.kind:
             case "account" if "role" in detail:
                 first = {"created": entry.at, "disabled": False, "display_name": None}
@@ -42,7 +43,7 @@ class TableFacts:
             case "population" | "cap":
                 self._say(entry, "populations", event.population, merged_into=None, **detail)
             case "dataset":
-                known = {name: detail.get(name) for name in ("schema", "records_max", "version")}
+                known = {name: detail.get(name) for name in ("schema", "records_max", "version", "rehearsal")}
                 self._say(entry, "datasets", event.dataset, population=event.population, retired=False, **known)
             case "metadata":
                 self._say(entry, "dataset_metadata", event.dataset, **detail)

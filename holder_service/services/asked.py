@@ -5,6 +5,7 @@ from typing import Protocol
 
 from holder_service.domain.deadlines import Work
 from holder_service.records.engines import Counts
+from holder_service.services import rehearsals
 from holder_service.services.priced import PricedPlan
 from holder_service.services.priced_training import PricedTraining
 from holder_service.services.priced_watch import PricedWatch
@@ -119,3 +120,8 @@ class AskedRelease:
     auditor: str
     identity: str
     document: bytes
+
+    @property
+    def charge(self) -> Loss:
+        """What an answer is charged: its price, or nothing about a rehearsal."""
+        return rehearsals.charged(self.priced.dataset, self.priced.charge)

@@ -2,7 +2,7 @@
 
 from holder_service.domain.errors import Conflict, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
-from holder_service.services.datasets import require_dataset
+from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import accounts, datasets, ledger
 from shared.amounts import Loss
@@ -20,7 +20,9 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
     """
 
     def work(transaction: Transaction) -> Budget:
-        population = require_dataset(transaction.connection, dataset).population
+        found = require_dataset(transaction.connection, dataset)
+        require_real(found, "Every auditor may ask about it, and nothing is charged: it needs no budget.")
+        population = found.population
         account = accounts.find_account(transaction.connection, auditor)
         if account is None:
             raise NotFound(f"There is no auditor {auditor!r}; open the account first.")
@@ -58,9 +60,11 @@ def budget_of(store: LedgerStore, *, dataset: str, auditor: str) -> Budget:
         NotFound: The dataset is unknown.
     """
     with store.database.read() as connection:
-        population = require_dataset(connection, dataset).population
+        found = require_dataset(connection, dataset)
+        population, of = found.population, found.rehearsal_of
         cap = ledger.population_balance(connection, population)
-        return shown(store, population, auditor, ledger.account_balance(connection, population, auditor), cap)
+        balance = ledger.account_balance(connection, population, auditor) if of is None else cap
+        return shown(store, population, auditor, balance, cap).model_copy(update={"rehearsal_of": of})
 
 
 def every_budget(store: LedgerStore, *, population: str | None = None, auditor: str | None = None) -> list[Budget]:

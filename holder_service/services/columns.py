@@ -288,7 +288,7 @@ def _description(column: StoredColumn, dataset: Dataset, files: RecordFiles, *, 
     seen = readiness(column, dataset, files, now=now)
     return ColumnDescription(
         id=column.id, column=column.definition.column, origin=column.definition.origin, bytes=column.size.bytes,
-        state=seen.state, ready_at=seen.ready_at,
+        state=seen.state, ready_at=seen.ready_at, rehearsal_of=dataset.rehearsal_of,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from shared import canonical
 from shared.amounts import NANO_PER_UNIT, AccountKind, Loss, format_nano
 from shared.datasets import DatasetDeclaration
 from shared.metadata import DatasetMetadata
+from shared.rehearsals import ENDING, rehearsal_name
 from shared.relations import NeighbouringRelation
 from shared.schema import Schema
 
@@ -95,6 +96,16 @@ class Declared:
     warnings: tuple[str, ...]
 
 
+def require_real(dataset: Dataset, what: str) -> None:
+    """Refuse to do with invented people what is for real ones.
+
+    Raises:
+        Conflict: The dataset is a rehearsal; `what` is a sentence about rehearsals.
+    """
+    if dataset.rehearsal is not None:
+        raise Conflict(f"Dataset {dataset.name!r} is a rehearsal of {dataset.rehearsal.of!r}. {what}")
+
+
 def warnings_about(dataset: Dataset, cap: Balance) -> tuple[str, ...]:
     """What is allowed about a dataset and its population's cap, and weakens the promise all the same."""
     if cap.limit.delta_nano * dataset.records_max < NANO_PER_UNIT:
@@ -127,6 +138,7 @@ def declare(
         unfit: Sequence[StoredColumn] = ()
         written = metadata.of_dataset(transaction.connection, name)
         before = datasets.find_dataset(transaction.connection, name)
+        _require_free_name(name, before)
         population = _population_for(transaction, name, declaration, before)
         _require_rows_alike(transaction.connection, declaration.table, before)
         _record_population(transaction, actor, population, declaration, name)
@@ -167,8 +179,9 @@ def declare(
                 unfit = delete_unfit(transaction, before, after, actor=actor)
         words = written.fitted(schema) if declaration.metadata is None else declaration.metadata
         if words != written:
-            _write(transaction, actor, after, words)
-        return Declared(after, warnings_about(after, cap)), unfit
+            write_words(transaction, actor, after, words)
+        warnings = (*warnings_about(after, cap), *_of_rehearsal(transaction.connection, after))
+        return Declared(after, warnings), unfit
 
     with files.in_use():
         declared, gone = store.commit(work)
@@ -190,7 +203,7 @@ def describe(store: LedgerStore, *, actor: str, name: str, words: DatasetMetadat
         if errors:
             raise InvalidRequest(errors[0]["detail"], errors=errors)
         if words != metadata.of_dataset(transaction.connection, name):
-            _write(transaction, actor, dataset, words)
+            write_words(transaction, actor, dataset, words)
 
     store.commit(work)
 
@@ -287,7 +300,26 @@ def encoded_version(dataset: Dataset, columns: Sequence[StoredColumn] = ()) -> E
     return EncodedVersion(dataset.name, dataset.records_file, dataset.schema, derived)
 
 
-def _write(transaction: Transaction, actor: str, dataset: Dataset, words: DatasetMetadata) -> None:
+def _require_free_name(name: str, before: Dataset | None) -> None:
+    """Refuse to declare what is, or could be taken for, a rehearsal."""
+    if before is not None:
+        require_real(before, "It follows from that one's declaration: publish the rehearsal again instead.")
+    elif name.endswith(ENDING):
+        raise InvalidRequest(f"Names that end in {ENDING!r} are those of rehearsals: give another one.")
+
+
+def _of_rehearsal(connection: Connection, dataset: Dataset) -> tuple[str, ...]:
+    """That a dataset's rehearsal is of an earlier declaration, where it is."""
+    rehearsal = datasets.find_dataset(connection, rehearsal_name(dataset.name))
+    if rehearsal is None or rehearsal.retired or rehearsal.rehearsal_of != dataset.name:
+        return ()
+    if (rehearsal.schema, rehearsal.records_max) == (dataset.schema, dataset.records_max):
+        return ()
+    return (f"The rehearsal {rehearsal.name!r} is of the declaration before: publish it again.",)
+
+
+def write_words(transaction: Transaction, actor: str, dataset: Dataset, words: DatasetMetadata) -> None:
+    """Write what people read of a dataset, as an entry."""
     digest = metadata.put(transaction.connection, dataset.name, words)
     cap = ledger.population_balance(transaction.connection, dataset.population)
     transaction.append(
@@ -322,6 +354,14 @@ def _population_for(
     while population is not None and population.merged_into is not None:
         population = datasets.find_population(transaction.connection, population.merged_into)
     resolved = population.name if population else wanted
+    if datasets.rehearsal_in(transaction.connection, resolved) is not None or (
+        population is None and resolved.endswith(ENDING)
+    ):
+        raise InvalidRequest(
+            f"Names that end in {ENDING!r} are those of rehearsals, whose people are invented: name another "
+            "population.",
+            field="population",
+        )
     if before is not None and before.population != resolved:
         raise Conflict(
             f"Dataset {name!r} belongs to population {before.population!r}, and its budget follows those people. "
@@ -404,6 +444,9 @@ def _schemas(connection: Connection, population: str) -> dict[str, Schema]:
 
 
 def unmerged(connection: Connection, name: str) -> Population:
+    """A population of real people that was not merged into another."""
+    if datasets.rehearsal_in(connection, name) is not None:
+        raise Conflict(f"The people of population {name!r} are invented, for a rehearsal: no others are the same ones.")
     population = datasets.find_population(connection, name)
     if population is None:
         raise NotFound(f"There is no population {name!r}.")

@@ -174,7 +174,7 @@ def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None
             replay.apply(entry)
             if facts is not None:
                 facts.apply(entry)
-                if entry.event.kind == "charge":
+                if entry.event.kind in ("charge", "rehearsal"):
                     _check_release(connection, entry, keys)
         recorded = ledger.head(connection)
         if recorded.sequence <= replay.sequence or ledger.hash_at(connection, replay.sequence + 1) is None:
@@ -214,5 +214,8 @@ def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> N
         or answer_digest(release) != entry.event.answer
     ):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was charged")
+    of = (release.get("rehearsal") or {}).get("of")
+    if of != entry.event.detail.get("rehearsal_of") or (of is None) != (entry.event.kind == "charge"):
+        raise BrokenLedger(entry.sequence, "of release and entry one alone is of a rehearsal")
     if release["ledger"] != {"sequence": entry.sequence, "hash": entry.hash}:
         raise BrokenLedger(entry.sequence, "the release was signed for another entry: the ledger was rewritten")

@@ -9,14 +9,14 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from holder_service.domain.errors import Conflict, HolderError, RestoreUnrecorded, Unavailable
 from holder_service.domain.ledger import Entry, Event
-from holder_service.storage import ledger
+from holder_service.storage import datasets, ledger
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Connection, Database
 from shared.problems import PlanRefused
@@ -49,6 +49,9 @@ class Transaction:
         self._found: dict[Callable[[Connection], Any], Any] = {}
 
     def append(self, event: Event) -> Entry:
+        rehearsed = datasets.rehearsal_in(self.connection, event.population)
+        if rehearsed is not None:
+            event = replace(event, detail={**event.detail, "rehearsal_of": rehearsed})
         self.last = ledger.append(self.connection, event, now=self.now, after=self._head)
         self._head = self.last.position
         return self.last

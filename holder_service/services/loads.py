@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from holder_service.domain.errors import Conflict, InvalidRequest, Unavailable
 from holder_service.domain.ledger import Event
@@ -14,11 +15,13 @@ from holder_service.records.progress import LoadState, Report, unseen
 from holder_service.records.sources import admitted
 from holder_service.services import watching
 from holder_service.services.column_jobs import Pace, begin_again
-from holder_service.services.datasets import read_dataset, require_dataset
+from holder_service.services.datasets import read_dataset, require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
+
+_NO_RECORDS: Final = "Answers about it are free, so no records can be loaded into it: its people are invented."
 
 
 def check(
@@ -31,6 +34,7 @@ def check(
         InvalidRecords: The file does not fit the declaration.
     """
     dataset = read_dataset(store, name)
+    require_real(dataset, _NO_RECORDS)
     engine.check(upload, dataset.schema, records_max=dataset.records_max, report=report)
 
 
@@ -62,9 +66,28 @@ def load(
     Raises:
         NotFound: The dataset is unknown.
         InvalidRecords: The file does not fit the declaration.
-        Conflict: The declaration changed while the file was read.
+        Conflict: The declaration changed while the file was read; or the dataset is a rehearsal, and gets no records.
     """
     dataset = read_dataset(store, name)
+    require_real(dataset, _NO_RECORDS)
+    return load_into(
+        dataset, store, actor=actor, upload=upload, engine=engine, files=files, pace=pace, report=report
+    )  # fmt: skip
+
+
+def load_into(
+    dataset: Dataset,
+    store: LedgerStore,
+    *,
+    actor: str,
+    upload: Upload | RecordsUrl,
+    engine: Engine,
+    files: RecordFiles,
+    pace: Pace,
+    report: Report = unseen,
+) -> int:
+    """The same for a dataset as it was found, real or invented."""
+    name = dataset.name
     encoded = secrets.token_hex(16)
     people: str | None = None
     try:

@@ -92,7 +92,11 @@ def find_overlaps(store: LedgerStore, engine: Engine, files: RecordFiles) -> Ove
     """Compare every two populations that were not merged: exactly, so for the holder's own machine alone."""
     with files.joining():  # nobody replaces a file meanwhile
         with store.database.read() as connection:
-            populations = [one for one in datasets.every_population(connection) if one.merged_into is None]
+            populations = [
+                one
+                for one in datasets.every_population(connection)
+                if one.merged_into is None and datasets.rehearsal_in(connection, one.name) is None
+            ]
         known = _people(store, files)
         found = [
             _overlap(one, other, known.files, engine)

@@ -20,12 +20,17 @@ AUDITS_NANO: Final = tuple(NANO_PER_UNIT // part for part in (100, 50, 20, 10, 2
 
 @dataclass(frozen=True, slots=True)
 class PopulationState:
-    """A population, its datasets that are not retired, its cap, and every auditor's balance with it."""
+    """A population, its datasets that are not retired, its cap, and every auditor's balance with it.
+
+    Attributes:
+        rehearsal_of: The dataset that its people were invented for; None where they are real.
+    """
 
     population: Population
     datasets: tuple[Dataset, ...]
     cap: Balance
     accounts: dict[str, Balance]
+    rehearsal_of: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ def every_population(store: LedgerStore) -> list[PopulationState]:
                 tuple(one for one in datasets.every(connection, population=population.name) if not one.retired),
                 ledger.population_balance(connection, population.name),
                 ledger.accounts_of(connection, population.name),
+                datasets.rehearsal_in(connection, population.name),
             )
             for population in found
         ]

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from holder_service.domain.errors import HolderError
 from holder_service.domain.ledger import Entry
+from holder_service.services.datasets import require_real
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.transparency import TransparencyReport, transparency_report
 from holder_service.storage import datasets, ledger, releases, signing_keys
@@ -72,15 +73,20 @@ def publication(
     Args:
         organisation: Who holds the records, if the holder says so.
         bundles: The files that auditors published.
-        only: The datasets to publish; all that ever were, if there are none.
+        only: The datasets to publish; all of real people that ever were, if there are none.
         room: An empty folder, where copies of the bundles are checked.
 
     Raises:
         NotFound: There never was a dataset of that name.
         UnpublishableBundle: A bundle cannot be published; the text says which, and why.
+        Conflict: A dataset is a rehearsal, which is never among what was released about people.
     """
     with store.database.read() as connection:
-        names = only or tuple(dataset.name for dataset in datasets.every(connection))
+        every = datasets.every(connection)
+        for dataset in every:
+            if dataset.name in only:
+                require_real(dataset, "It stands in no publication of what was released about people.")
+        names = only or tuple(dataset.name for dataset in every if dataset.rehearsal is None)
         keys = SigningKeys(keys=tuple(signing_keys.every(connection)))
     reports = tuple(transparency_report(store, name, organisation=organisation) for name in names)
     (room / KEYS).write_text(keys.model_dump_json(indent=2), encoding="utf-8")
@@ -129,6 +135,8 @@ def _charged(connection: Connection, name: str, content: bytes, keys: SigningKey
         stored = releases.find_release(connection, str(receipt["id"]))
     except (BadSignature, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnpublishableBundle(f"{name} was not signed by this holder.") from error
+    if "rehearsal" in receipt:
+        raise UnpublishableBundle(f"{name} is of a rehearsal: it says nothing about people.")
     entry = None if stored is None else ledger.entry_at(connection, stored.sequence)
     if (
         stored is None

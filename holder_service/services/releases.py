@@ -22,7 +22,7 @@ from holder_service.domain.ledger import Event
 from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.engines import Counts
 from holder_service.records.files import RecordFiles
-from holder_service.services import access, columns, refining, watching
+from holder_service.services import access, columns, refining, rehearsals, watching
 from holder_service.services.asked import AnyQuote, Asked, AskedRelease, named_columns, price_asked, require_small
 from holder_service.services.column_jobs import Pace
 from holder_service.services.datasets import relation_of, require_dataset, require_state
@@ -57,7 +57,10 @@ def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> An
         refined = _refined(connection, asked, declared, auditor)
     version = asked.version if asked.version is not None else declared.version
     pinned = asked if version is None else asked.pinned(version)
-    return price_asked(pinned, declared, relation, named, refined, terms=terms).quote(version)
+    priced = price_asked(pinned, declared, relation, named, refined, terms=terms)
+    of, charge = rehearsals.rehearsed(declared, priced.charge), rehearsals.charged(declared, priced.charge)
+    quoted = priced.quote(version)
+    return quoted if of is None else quoted.model_copy(update={"charge": charge, "rehearsal": of})
 
 
 def prepare(
@@ -96,7 +99,7 @@ def prepare(
             priced = price_asked(pinned, declared, state.relation, named, refined, terms=state.cap.terms)
             awaiting = AskedRelease(priced, auditor, identity, document)
             columns.require_usable(named, declared, files, now=store.clock())
-            _require_funds(state, awaiting.priced.charge, now=store.clock())
+            _require_funds(state, awaiting.charge, now=store.clock())
             _require_free_share(connection, awaiting)
             return awaiting
     store.ensure_anchored(stored.sequence)
@@ -142,7 +145,8 @@ def draw(asked: AskedRelease, *, engine: Counts) -> DrawnRelease:
         auditor=asked.auditor,
         relation=priced.relation.name,
         nonce=nonces.draw_nonce(),
-        charge=priced.charge,
+        charge=asked.charge,
+        rehearsal=rehearsals.rehearsed(priced.dataset, priced.charge),
     )
     answer = priced.answer(head, engine)
     state = priced.mechanism.begun(priced.asked.margin) if isinstance(priced, PricedWatch) else None
@@ -194,15 +198,18 @@ def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing:
         raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
     if state.cap.terms != priced.terms:
         raise Conflict("What the population's account adds up changed while this was answered: ask again.")
-    _require_funds(state, priced.charge, now=transaction.now)
+    _require_funds(state, asked.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
-    account, cap = state.account.charged(priced.charge), state.cap.charged(priced.charge)
+    account, cap = state.account.charged(asked.charge), state.cap.charged(asked.charge)
     pair = transaction.once(signing.in_force)  # asked under the lock: a rotation may have come between
     entry = transaction.append(
-        Event(
-            "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
-            auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=priced.charge,
-            cap=cap, account=account, detail=_detail(priced.asked),
+        rehearsals.answered(
+            dataset,
+            Event(
+                "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
+                auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=asked.charge,
+                cap=cap, account=account, detail=_detail(priced.asked),
+            ),
         )
     )  # fmt: skip
     entered = Entered(
@@ -245,8 +252,9 @@ def page(store: LedgerStore, *, auditor: str, dataset: str, kind: Kind, after: i
         NotFound: There never was one of that name.
     """
     with store.database.read() as connection:
-        require_dataset(connection, dataset, or_retired=True)
-        return releases.releases_of(connection, auditor=auditor, dataset=dataset, kind=kind, after=after, limit=limit)
+        of = require_dataset(connection, dataset, or_retired=True).rehearsal_of
+        found = releases.releases_of(connection, auditor=auditor, dataset=dataset, kind=kind, after=after, limit=limit)
+        return [one._replace(rehearsal_of=of) for one in found]
 
 
 def _refined(connection: Connection, asked: Asked, dataset: Dataset, auditor: str) -> Refined | None:
@@ -285,7 +293,7 @@ def _require_free_share(connection: Connection, asked: AskedRelease) -> None:
     No budget limits free plans, and every answer is stored for good.
     """
     dataset = asked.priced.dataset.name
-    if not asked.priced.charge.is_nothing:
+    if not asked.charge.is_nothing:
         return
     if releases.free_bytes(connection, auditor=asked.auditor, dataset=dataset) >= limits.FREE_BYTES_MAX:
         raise Conflict(

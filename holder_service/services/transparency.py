@@ -97,7 +97,8 @@ def transparency_report(store: LedgerStore, dataset: str, *, organisation: str |
         if declared is None or population is None:
             raise NotFound(f"There never was a dataset {dataset!r}.")
         head = ledger.head(connection)
-        charges = ledger_views.in_order(connection, EntryFilter(kind="charge", dataset=dataset), upto=head.sequence)
+        answers: Kind = "charge" if declared.rehearsal is None else "rehearsal"
+        charges = ledger_views.in_order(connection, EntryFilter(kind=answers, dataset=dataset), upto=head.sequence)
         others = [one for one in datasets.every(connection, population=population.name) if one.name != dataset]
         balance = ledger.population_balance(connection, population.name)
         return TransparencyReport(

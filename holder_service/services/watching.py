@@ -15,6 +15,7 @@ from holder_service.domain.errors import NoRecords, VersionGone
 from holder_service.domain.ledger import Event
 from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.engines import Counts
+from holder_service.services import rehearsals
 from holder_service.services.column_jobs import Pace
 from holder_service.services.datasets import relation_of, require_state
 from holder_service.services.key_rotation import Signer
@@ -99,7 +100,7 @@ def draw(store: LedgerStore, watch: StoredWatch, *, engine: Counts) -> DrawnAnsw
     head = AnswerToRequest(
         id=watch_answer_identity(watch.id, auditor=watch.auditor, dataset=watch.dataset, version=watch.version),
         dataset=watch.dataset, version=watch.version, auditor=watch.auditor, relation=relation.name,
-        nonce=nonces.draw_nonce(), charge=NO_LOSS,
+        nonce=nonces.draw_nonce(), charge=NO_LOSS, rehearsal=rehearsals.rehearsed(dataset, NO_LOSS),
     )  # fmt: skip
     said = WatchAnswer(**dict(head), watch_answer=WatchStatement(watch=watch.id, changed=state.is_changed))
     return DrawnAnswer(watch, watch.version, head.id, state.is_changed, SerialisedAnswer.of(said))
@@ -126,10 +127,13 @@ def enter(transaction: Transaction, watch: StoredWatch, drawn: DrawnAnswer | Non
         return
     pair = transaction.once(signing.in_force)
     entry = transaction.append(
-        Event(
-            "charge", actor=watch.auditor, population=dataset.population, dataset=dataset.name, auditor=watch.auditor,
-            subject=drawn.identity, answer=drawn.answer.digest, loss=NO_LOSS, cap=state.cap, account=state.account,
-            detail={"asked": ANSWER_KIND, "watch": watch.id},
+        rehearsals.answered(
+            dataset,
+            Event(
+                "charge", actor=watch.auditor, population=dataset.population, dataset=dataset.name,
+                auditor=watch.auditor, subject=drawn.identity, answer=drawn.answer.digest, loss=NO_LOSS,
+                cap=state.cap, account=state.account, detail={"asked": ANSWER_KIND, "watch": watch.id},
+            ),
         )
     )  # fmt: skip
     entered = Entered(
@@ -180,6 +184,12 @@ class ListedWatch:
         """Each version that was answered, and whether the verdict had changed."""
         every = (WatchAnswer.model_validate_json(body) for _, body in self.answers)
         return tuple((one.version, one.watch_answer.changed) for one in every)
+
+    @property
+    def rehearsal_of(self) -> str | None:
+        """The dataset that is rehearsed, where the people are invented."""
+        said = json.loads(self.release.body).get("rehearsal")
+        return None if said is None else str(said["of"])
 
 
 def listed(store: LedgerStore, *, auditor: str, dataset: str, identity: str | None = None) -> list[ListedWatch]:

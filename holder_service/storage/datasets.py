@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.storage.tables import datasets, populations
 from shared import canonical
+from shared.rehearsals import ENDING, Rehearsal
 from shared.relations import Relation
 from shared.schema import Schema
 
@@ -44,6 +45,7 @@ class Dataset:
         records_file: The name of the encoded records' file; without a version it is of no more use, and the next
             load or the retirement takes it away.
         people_file: The name of the file with keyed hashes of everybody who was ever loaded; it outlives a retirement.
+        rehearsal: How its people were invented, where they were: nothing about it is charged.
     """
 
     name: str
@@ -55,6 +57,12 @@ class Dataset:
     records_file: str | None
     retired: bool
     people_file: str | None = None
+    rehearsal: Rehearsal | None = None
+
+    @property
+    def rehearsal_of(self) -> str | None:
+        """The dataset that it is a rehearsal of; None where its people are real."""
+        return None if self.rehearsal is None else self.rehearsal.of
 
 
 def find_population(connection: Connection, name: str) -> Population | None:
@@ -108,6 +116,7 @@ def put(connection: Connection, dataset: Dataset) -> None:
     """Record a dataset, new or changed."""
     values = {name: getattr(dataset, name) for name in Dataset.__slots__}
     values["schema"] = schema_text(dataset.schema)
+    values["rehearsal"] = None if dataset.rehearsal is None else rehearsal_text(dataset.rehearsal)
     before = find_dataset(connection, dataset.name)
     if before is None:
         connection.execute(insert(datasets), values)
@@ -122,6 +131,29 @@ def schema_text(schema: Schema) -> str:
     return schema.model_dump_json()
 
 
+def rehearsal_text(rehearsal: Rehearsal) -> str:
+    """How the people of a rehearsal were invented, as it is kept."""
+    return rehearsal.model_dump_json()
+
+
+def rehearsal_in(connection: Connection, population: str | None) -> str | None:
+    """The dataset that a population's people were invented for; None where they are real.
+
+    No other population has a name that ends so, but those that are older than rehearsals.
+    """
+    if population is None or not population.endswith(ENDING):
+        return None
+    return next((one.rehearsal_of for one in every(connection, population=population) if one.rehearsal), None)
+
+
+def rehearsal_digests(connection: Connection) -> dict[str, str | None]:
+    """The digest of how the people of each dataset were invented, as that is kept; None where they are real."""
+    return {
+        row.name: None if row.rehearsal is None else canonical.sha256_name(row.rehearsal.encode())
+        for row in connection.execute(select(datasets.c.name, datasets.c.rehearsal))
+    }
+
+
 def schema_digests(connection: Connection) -> dict[str, str]:
     """The digest of each dataset's declared columns, as they are kept."""
     return {
@@ -132,10 +164,17 @@ def schema_digests(connection: Connection) -> dict[str, str]:
 
 def dataset_of_row(row: Any) -> Dataset:
     """The dataset that a row of the table holds, with or without more columns behind."""
-    return Dataset(**{**{name: getattr(row, name) for name in Dataset.__slots__}, "schema": _schema(row.schema)})
+    read = {"schema": _schema(row.schema), "rehearsal": None if row.rehearsal is None else _rehearsal(row.rehearsal)}
+    return Dataset(**{**{name: getattr(row, name) for name in Dataset.__slots__}, **read})
 
 
 @lru_cache(maxsize=256)
 def _schema(text: str) -> Schema:
     """Read a stored declaration; kept by its text, because every request needs it and a schema is frozen."""
     return Schema.model_validate_json(text)
+
+
+@lru_cache(maxsize=256)
+def _rehearsal(text: str) -> Rehearsal:
+    """Read how people were invented; kept by its text, as a declaration is."""
+    return Rehearsal.model_validate_json(text)

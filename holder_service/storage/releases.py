@@ -48,6 +48,7 @@ class ListedRelease(NamedTuple):
     version: int
     sequence: int
     created: str
+    rehearsal_of: str | None = None
 
 
 def find_release(connection: Connection, identity: str) -> StoredRelease | None:
@@ -89,7 +90,7 @@ def free_bytes(connection: Connection, *, auditor: str, dataset: str) -> int:
 def uncharged(connection: Connection) -> str | None:
     """A release that no entry charges, if there is one: somebody put it there by hand."""
     charging = (entries.c.sequence == releases.c.sequence) & (entries.c.subject == releases.c.id)
-    query = select(releases.c.id).outerjoin(entries, charging & (entries.c.kind == "charge"))
+    query = select(releases.c.id).outerjoin(entries, charging & entries.c.kind.in_(("charge", "rehearsal")))
     found: str | None = connection.execute(query.where(entries.c.sequence.is_(None)).limit(1)).scalar()
     return found
 

@@ -24,12 +24,13 @@ def rows(connection: Connection) -> dict[tuple[str, str], Row]:
         found["populations", population.name] = {
             name: getattr(population, name) for name in ("relation", "person_key", "merged_into")
         }
-    schemas = datasets.schema_digests(connection)
+    schemas, rehearsals = datasets.schema_digests(connection), datasets.rehearsal_digests(connection)
     for dataset in datasets.every(connection):
         names = ("population", "records_max", "version", "version_last", "records_file", "people_file", "retired")
         found["datasets", dataset.name] = {
             **{name: getattr(dataset, name) for name in names},
             "schema": schemas[dataset.name],
+            "rehearsal": rehearsals[dataset.name],
         }
     for name, digest in metadata.digests(connection).items():
         found["dataset_metadata", name] = {"words": digest}

@@ -69,6 +69,7 @@ datasets = Table(
     Column("records_file", String(80)),
     Column("retired", Boolean, nullable=False, default=False),
     Column("people_file", String(80)),
+    Column("rehearsal", Text),
 )
 
 dataset_metadata = Table(

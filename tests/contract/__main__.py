@@ -125,6 +125,9 @@ def prepare(holder: TestedHolder) -> None:
     required(holder.admin("PUT", "/datasets/register/metadata", json=words))
     required(holder.declare("loans", columns=LEARNABLE["columns"]))
     required(holder.load(learnable_csv(people=60), "loans"))
+    parts = [{"value": "Female", "weight": 3}, {"value": "Male", "weight": 1}]
+    rehearsal = {"people": 100, "seed": "0123456789abcdef" * 2, "marginals": {"sex": parts}}
+    required(holder.admin("POST", "/datasets/register/rehearsal", json=rehearsal))
     for dataset in ("unbounded", "fixed-size", "survey", "aged", "loans"):
         budget = {"epsilon": "1.5", "delta": "0.005", "expires": "2999-12-31T22:30:00+02:00"}
         required(holder.admin("PUT", f"/datasets/{dataset}/budgets/ADR", json=budget))
@@ -148,6 +151,8 @@ def plans_sent(derived: Document) -> Iterator[tuple[str, Document]]:
     young = {"id": "young", "all_of": [{"column": "age", "op": "le", "value": 40}]}
     old = {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": 40.0}]}
     yield "register", {"sensitive": ["sex"], "batches": [{"name": "verdict", **_LAPLACE, "cells": [young, old]}]}
+    rehearsed = [{"name": "rehearsed", **_LAPLACE, "cells": [young, old]}]
+    yield "register-rehearsal", {"sensitive": ["sex"], "batches": rehearsed}
     yield "register", {**every_operator(), "draw": 2}
     overlapping = [{"id": "everybody", "all_of": []}, young]
     yield "fixed-size", {

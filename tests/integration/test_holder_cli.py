@@ -172,8 +172,17 @@ def list_and_delete_a_column(env: dict[str, str], served: TestedHolder) -> None:
     assert admin("columns", "register", "--json") == {"columns": []}
 
 
-def load_from_no_folder(env: dict[str, str], dataset: str) -> None:
+def publish_a_rehearsal(env: dict[str, str], dataset: str) -> None:
+    seed = "ab" * 16
+    made = json.loads(done(run(["admin", "rehearsal", dataset, "--people", "50", "--seed", seed, "--json"], env)))
+    assert (made["dataset"], made["rehearsal"]["seed"]) == (f"{dataset}-rehearsal", seed)
+    assert "50 invented people" in done(run(["admin", "rehearsal", dataset, "--people", "50"], env))
+    assert f"{dataset}-rehearsal (rehearsal)" in done(run(["admin", "datasets"], {**env, "COLUMNS": "200"}))
+
+
+def load_from_no_folder_and_rehearse(env: dict[str, str], dataset: str) -> None:
     """This holder allows none; so nothing is being loaded."""
+    publish_a_rehearsal(env, dataset)
     result = run(["admin", "records", "load", dataset, "file:///register.csv"], env)
 
     assert result.exit_code == 2
@@ -204,7 +213,7 @@ def test_every_call_of_the_administrator_has_a_command(
         assert loaded == {"dataset": name, "version": 1}
         admin("grant", name, auditor, "2.5", "--json")
     assert {one, two} <= {found["name"] for found in admin("datasets", "--json")["datasets"]}
-    load_from_no_folder(env, one)
+    load_from_no_folder_and_rehearse(env, one)
     assert admin("overlaps", one, two, "--json")["people_from"] == 100
     admin("merge", one, two)
     (tmp_path / "words.json").write_text(json.dumps({"title": "Anträge"}), encoding="utf-8")

@@ -19,7 +19,7 @@ def list_budgets(
     visit: Visitor, dataset: Annotated[str, Query()] = "", auditor: Annotated[str, Query()] = ""
 ) -> Response:
     """Every population's budgets; the form is filled with the one that is named, to change it."""
-    populations = overview.every_population(visit.store)
+    populations = [state for state in overview.every_population(visit.store) if state.rehearsal_of is None]
     chosen = next((state for state in populations if dataset in {one.name for one in state.datasets}), None)
     return visit.page(
         "budgets.html.j2", section="budgets", populations=populations, dataset=dataset, auditor=auditor,

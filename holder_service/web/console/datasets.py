@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, located
 from holder_service.domain.errors import InvalidRequest
-from holder_service.services import access, columns, datasets, loads, overview
+from holder_service.services import access, columns, datasets, loads, overview, rehearsal_publishing
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
@@ -22,6 +22,7 @@ from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.problems import validation_refusal
 from shared.datasets import DatasetDeclaration
 from shared.metadata import DatasetMetadata
+from shared.rehearsals import RehearsalRequest
 
 _TEXTS: Final = ("title", "description", "source", "reference_date", "contact", "licence")
 
@@ -120,6 +121,16 @@ def delete_column(visit: Visitor, dataset: PathName, form: CheckedForm) -> Respo
         visit.store, visit.holder.files, actor=visit.actor, dataset=dataset, identity=form.text("column"), auditor=None
     )
     return visit.done(path_of(dataset), "The derived column is deleted. What was released about it stays.")
+
+
+@router.post("/datasets/{dataset}/rehearsal")
+@or_again(show_dataset)
+def publish_rehearsal(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+    """Publish a rehearsal of a dataset, or publish it anew."""
+    people = form.whole_number("people") if form.text("people") else None
+    request = RehearsalRequest.model_validate({"people": people})
+    published = rehearsal_publishing.publish(visit.holder, actor=visit.actor, name=dataset, request=request)
+    return visit.done(path_of(published.dataset), f"{published.dataset} is published, version {published.version}.")
 
 
 @router.post("/datasets/{dataset}/retire")

@@ -80,6 +80,7 @@ def transparency_document(report: TransparencyReport) -> dict[str, Any]:
         "ledger": report.head.model_dump(),
         "dataset": dataset.name,
         **{name: said for name, said in words.items() if said},
+        **({} if dataset.rehearsal is None else {"rehearsal": dataset.rehearsal.model_dump(mode="json")}),
         "retired": dataset.retired,
         "version": dataset.version,
         "sensitive": list(dataset.schema.sensitive),
@@ -107,7 +108,7 @@ def _release(release: ReportedRelease) -> dict[str, Any]:
     event = release.entry.event
     return {
         **_entry(release.entry),
-        "auditor": event.auditor,
+        "auditor": event.actor,
         "version": release.version,
         "sensitive": list(release.sensitive),
         "mechanisms": list(release.mechanisms),
@@ -121,6 +122,6 @@ def _totals(report: TransparencyReport) -> dict[str, tuple[int, Loss]]:
     totals: dict[str, tuple[int, Loss]] = {}
     for release in report.releases:
         event = release.entry.event
-        count, loss = totals.get(event.auditor or "", (0, NO_LOSS))
-        totals[event.auditor or ""] = count + 1, loss + event.loss
+        count, loss = totals.get(event.actor, (0, NO_LOSS))
+        totals[event.actor] = count + 1, loss + event.loss
     return totals

@@ -43,6 +43,16 @@ def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) ->
     Args:
         display_names: What people read of accounts, beside their names.
     """
+    return _marked(event, _what_happened(event, display_names))
+
+
+def _marked(event: Event, sentence: str) -> str:
+    """What is said of an entry, and that it is about a rehearsal, if it is."""
+    of = event.detail.get("rehearsal_of")
+    return sentence if of is None else f"Rehearsal of {of}: {sentence}"
+
+
+def _what_happened(event: Event, display_names: Mapping[str, str]) -> str:
 
     def account(name: str | None) -> str:
         return beside(name, display_names.get(name or ""))
@@ -65,7 +75,7 @@ def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) ->
             lost = f", the one before is lost: {detail['reason']}" if "reason" in detail else ""
             return f"Signing key {event.subject} published{lost}"
         case "population":
-            return f"{what_is_published(event)}, cap {_limit(event.cap)}"
+            return f"{_opened(event)}{'' if 'rehearsal_of' in detail else f', cap {_limit(event.cap)}'}"
         case "dataset":
             return f"Dataset {event.dataset} declared"
         case "metadata":
@@ -84,6 +94,8 @@ def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) ->
             what = _FOR.get(str(detail.get("asked")), "")
             what = ", to refine an answer" if "refines" in detail else what
             return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}{what}"
+        case "rehearsal":
+            return f"{account(event.actor)} was answered about invented people; nothing was charged"
         case "records":
             return f"Version {event.subject} of {event.dataset} loaded"
         case "retirement":
@@ -111,13 +123,17 @@ def what_is_published(event: Event) -> str:
     """The same for the transparency report, which confirms no limit: without amounts."""
     match event.kind:
         case "population":
-            return f"Population {event.population} opened, with the relation {event.detail.get('relation')}"
+            return _marked(event, _opened(event))
         case "cap" if "closed_by" not in event.detail:
             return f"Cap of {event.population} set"
         case "budget":
             return f"Budget of {event.auditor} set"
         case _:
             return what_happened(event)
+
+
+def _opened(event: Event) -> str:
+    return f"Population {event.population} opened, with the relation {event.detail.get('relation')}"
 
 
 def loss(amount: Loss) -> str:

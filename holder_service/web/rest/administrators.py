@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from holder_service.records.formats import RecordFormat, RecordsUrl
-from holder_service.services import access, budgets, columns, datasets, loads
+from holder_service.services import access, budgets, columns, datasets, loads, rehearsal_publishing
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import (
@@ -28,11 +28,13 @@ from holder_service.web.rest.answers import (
     ListedAccount,
     LoadedRecords,
     LoadList,
+    RehearsedDataset,
     ShownKey,
 )
 from holder_service.web.rest.contract import FILE_BODY, refusals
 from shared.datasets import AccountChange, Budget, BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.metadata import DatasetMetadata
+from shared.rehearsals import RehearsalRequest
 from shared.request_model import RequestModel
 from shared.text import Name
 from shared.timestamps import Timestamp
@@ -151,6 +153,23 @@ def declare_dataset(
 def write_metadata(holder: TheHolder, caller: Administrator, dataset: PathDataset, metadata: DatasetMetadata) -> None:
     """Write anew what people read of a dataset; no plan, price or release changes, and nothing is loaded again."""
     datasets.describe(holder.store, actor=caller.name, name=dataset, words=metadata)
+
+
+@router.post(
+    "/datasets/{dataset}/rehearsal",
+    status_code=201,
+    openapi_extra=refusals("not-found", "invalid-amount", "conflict", "restore-unrecorded"),
+)
+def publish_rehearsal(
+    holder: TheHolder, caller: Administrator, response: Response, dataset: PathDataset, request: RehearsalRequest
+) -> RehearsedDataset:
+    """Publish a rehearsal of a dataset, or publish it anew: invented people, about whom every auditor may ask freely.
+
+    They are drawn from the declaration and from the marginals that you publish, never from records.
+    """
+    published = rehearsal_publishing.publish(holder, actor=caller.name, name=dataset, request=request)
+    response.headers["Location"] = f"/v1/datasets/{published.dataset}"
+    return RehearsedDataset.model_validate(published, from_attributes=True)
 
 
 @router.put(

@@ -15,6 +15,7 @@ from shared.amounts import Loss
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription, Role
 from shared.metadata import DatasetMetadata
+from shared.rehearsals import Rehearsal
 from shared.relations import Relation
 from shared.releases import LedgerPosition
 from shared.request_model import ContractModel
@@ -44,6 +45,8 @@ class ReleaseSummary(ContractModel):
     """The number of its ledger entry."""
     created: Time
     """When it was charged, in UTC."""
+    rehearsal_of: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    """Where the people are invented, the dataset that is rehearsed; left out where they are real."""
 
 
 class ReleaseList(ContractModel):
@@ -195,6 +198,17 @@ class DeclaredDataset(ContractModel):
     """The version of the records; null where none are loaded, or those that were no longer fit."""
     warnings: tuple[str, ...]
     """What is allowed and weakens the promise all the same, in sentences."""
+
+
+class RehearsedDataset(ContractModel):
+    """A rehearsal as auditors now find it."""
+
+    dataset: str
+    """Its name."""
+    rehearsal: Rehearsal
+    """What it is a rehearsal of, and how its people were invented: published to every auditor."""
+    version: int
+    """The number of the new version."""
 
 
 class LoadedRecords(ContractModel):
@@ -387,6 +401,8 @@ class TransparencyDocument(ContractModel):
     """The dataset's name."""
     metadata: DatasetMetadata | None = Field(default=None, exclude_if=lambda metadata: metadata is None)
     """What people read of it, without a number of people; left out where nothing was written."""
+    rehearsal: Rehearsal | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
+    """That nobody in it exists, and how its people were invented; left out of a dataset of real people."""
     retired: bool
     """Whether it is offered no longer."""
     version: int | None

@@ -160,4 +160,5 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         sensitive_in_rules=dataset.schema.sensitive_in_rules,
         trainings=algorithms,
         account=None if terms.kind == "sum" else terms,
+        rehearsal=dataset.rehearsal,
     )

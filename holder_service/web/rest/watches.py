@@ -72,5 +72,5 @@ def _summary(one: ListedWatch) -> WatchSummary:
     return WatchSummary(
         id=one.release.id, version=one.release.version, sequence=one.release.sequence, created=one.release.created,
         answered=one.answered, changed=one.changed, pending=one.pending,
-        due=None if one.due is None else one.due.isoformat(),
+        due=None if one.due is None else one.due.isoformat(), rehearsal_of=one.rehearsal_of,
     )  # fmt: skip

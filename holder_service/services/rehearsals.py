@@ -1,0 +1,23 @@
+"""Answers about invented people: what they would cost, and that nothing is charged for them (docs/adr/0052)."""
+
+from dataclasses import replace
+
+from holder_service.domain.ledger import Event
+from holder_service.storage.datasets import Dataset
+from shared.amounts import Loss
+from shared.rehearsals import Rehearsed
+
+
+def charged(dataset: Dataset, price: Loss) -> Loss:
+    """What an answer about a dataset is charged: its price; of the same kind nothing, where the people are invented."""
+    return price if dataset.rehearsal is None else price * 0
+
+
+def rehearsed(dataset: Dataset, price: Loss) -> Rehearsed | None:
+    """What an answer about a dataset says of being rehearsed, and what it would cost; None where people are real."""
+    return None if dataset.rehearsal_of is None else Rehearsed(of=dataset.rehearsal_of, would_cost=price)
+
+
+def answered(dataset: Dataset, charge: Event) -> Event:
+    """What is entered for an answer: the charge, or that it was a rehearsal, which changes nobody's balance."""
+    return charge if dataset.rehearsal is None else replace(charge, kind="rehearsal", auditor=None, account=None)
