@@ -1,4 +1,7 @@
-"""What a race or a hunt asks: plans or watches about the register, or trainings about one with a label; by number."""
+"""What a race or a hunt asks: plans or watches about the register, or trainings about one with a label; by number.
+
+A hunt asks refinements too: each is of a plan of its own, which is asked before it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,6 +9,8 @@ from typing import Any, Final
 
 import httpx
 
+from shared.amounts import format_nano, parse_nano
+from shared.plans import Plan, identity
 from testing.holders import TestedHolder
 from testing.registers import (
     DECLARATION,
@@ -25,12 +30,13 @@ class AskedKind:
     """One kind of what auditors ask.
 
     Attributes:
-        name: "plans", "trainings" or "watches".
+        name: "plans", "trainings", "watches" or "refinements".
         dataset: What it is about.
         path: Below the dataset's, where it is asked.
         numbered: Another body for each number, of some ε.
         columns: As the dataset declares them.
         records: What is loaded.
+        before: What is asked before it, for it to refine.
     """
 
     name: str
@@ -39,6 +45,7 @@ class AskedKind:
     numbered: Callable[..., dict[str, Any]]
     columns: list[dict[str, Any]]
     records: Callable[[], bytes]
+    before: Callable[..., dict[str, Any]] | None = None
 
     def offer(self, holder: TestedHolder, *, epsilon: str) -> None:
         """Declare and load the dataset, with a budget for the auditor."""
@@ -52,15 +59,29 @@ class AskedKind:
         self, holder: TestedHolder, number: int, *, epsilon: str = "0.001", key: str | None = None
     ) -> httpx.Response:
         """Ask the one of a number."""
-        body = self.numbered(number, epsilon=epsilon)
-        return holder.auditor("POST", f"/datasets/{self.dataset}/{self.path}", key=key, json=body)
+        path = f"/datasets/{self.dataset}/{self.path}"
+        if self.before is not None:
+            holder.auditor("POST", path, key=key, json=self.before(number, epsilon=epsilon))
+        return holder.auditor("POST", path, key=key, json=self.numbered(number, epsilon=epsilon))
 
 
 def cap_of(epsilon: str) -> dict[str, str]:
     return {"epsilon": epsilon, "delta": "0"}
 
 
+def numbered_refinement(number: int, *, epsilon: str = "0.001") -> dict[str, Any]:
+    """The plan of a number at twice its ε, of the auditor's answer to that plan about the first records."""
+    body = {**numbered_plan(number, epsilon=format_nano(2 * parse_nano(epsilon))), "version": 1}
+    coarse = Plan.model_validate(numbered_plan(number, epsilon=epsilon)).pinned(1)
+    return {**body, "refines": identity(auditor="ADR", dataset="register", plan=coarse)}
+
+
 PLANS: Final = AskedKind("plans", "register", "releases", numbered_plan, DECLARATION["columns"], register_csv)
 TRAININGS: Final = AskedKind("trainings", "loans", "trainings", numbered_training, LEARNABLE["columns"], learnable_csv)
 WATCHES: Final = AskedKind("watches", "register", "watches", numbered_watch, DECLARATION["columns"], register_csv)
+REFINEMENTS: Final = AskedKind(
+    "refinements", "register", "releases", numbered_refinement, DECLARATION["columns"], register_csv, numbered_plan
+)
 KINDS: Final = {kind.name: kind for kind in (PLANS, TRAININGS, WATCHES)}
+"""Of which each is charged once."""
+HUNTED: Final = {**KINDS, REFINEMENTS.name: REFINEMENTS}

@@ -5,6 +5,7 @@ often again at random times while four clients ask. Then it compares what the au
 `--asked trainings` has the clients ask trainings, which look at the records several times before one is charged, and
 `--asked watches` has them set watches: those answer later, so that the holder dies at steps of an answer too, and what
 every watch has answered, and its noisy threshold, is compared after every death.
+`--asked refinements` has them ask a plan and then refine its answer.
 All columns behind "charged" have to be zero.
 
 To die at a step, the holder's process watches its own function calls through the interpreter's profiling
@@ -34,7 +35,7 @@ from rich.progress import track
 from rich.table import Table
 from sqlalchemy import select
 
-from checks.asked_kinds import KINDS, PLANS, AskedKind
+from checks.asked_kinds import HUNTED, PLANS, AskedKind
 from holder_service.storage.database import Database
 from holder_service.storage.tables import releases, watches
 from shared.watches import ANSWER_KIND
@@ -112,6 +113,12 @@ _ANSWERED: Final = (
     Step("answer committed", _COMMIT, which=2, charged=None),
     Step("answer anchored", f"{_STORAGE}.anchor.Anchor.advance", which=2, charged=None),
 )
+_REFINED: Final = (
+    Step("refined answer found", "holder_service.services.refining.find"),
+    Step("comparable", "shared.refining.require_refines"),
+    Step("finer noise drawn", "holder_service.mechanisms.refining.RefinedLaplaceMechanism.release"),
+    Step("found refinable under lock", "holder_service.services.refining.require_refinable", which=2),
+)
 _AFTER: Final = (
     Step("drawn", f"{_SERVICE}.draw"),
     Step("deadline waited for", f"{_SERVICE}.enter", "call"),
@@ -133,6 +140,8 @@ STEPS: Final = {
     "plans": (*_BEFORE, *_PLANNED, *_AFTER), "trainings": (*_BEFORE, *_LEARNED, *_AFTER),
     # An answer of the watch before may come to the same steps while the next is being set.
     "watches": (*_BEFORE, *_WATCHED, *(replace(step, charged=None) for step in _AFTER), *_ANSWERED),
+    # It may be the plan that is refined which comes to the same steps.
+    "refinements": tuple(replace(step, charged=None) for step in (*_BEFORE, *_PLANNED, *_REFINED, *_AFTER)),
 }  # fmt: skip
 """By what is asked."""
 
@@ -302,7 +311,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--kills", type=int, default=200, help="for each store")
     options.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"], choices=["SQLite", "PostgreSQL"])
-    options.add_argument("--asked", default=PLANS.name, choices=list(KINDS))
+    options.add_argument("--asked", default=PLANS.name, choices=list(HUNTED))
     given = options.parse_args()
     every_step = STEPS[given.asked]
     table = Table(
@@ -313,7 +322,7 @@ def main() -> None:
     for store in given.stores:
         steps = [None if number % 2 else every_step[number // 2 % len(every_step)] for number in range(given.kills)]
         with empty_store(store) as (home, url):
-            found = hunted(home, url, track(steps, description=store), kind=KINDS[given.asked])
+            found = hunted(home, url, track(steps, description=store), kind=HUNTED[given.asked])
         faultless = faultless and found.faultless
         table.add_row(
             store, *map(str, (found.kills, found.answered, found.unanswered, found.charged_unanswered)),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.asked_kinds import KINDS
+from checks.asked_kinds import HUNTED, KINDS
 from checks.kills import STEPS, hunted
 
 every_kind = pytest.mark.parametrize("asked", KINDS)
@@ -23,10 +23,19 @@ def test_killed_at_some_steps_nothing_was_released_uncharged(tmp_path: Path, dat
     assert found.answered >= found.kills, "too few answers left before the kills to show anything"
 
 
-@every_kind
+@pytest.mark.slow
+def test_killed_while_an_answer_is_refined_it_is_refined_once(tmp_path: Path) -> None:
+    steps = [step for step in STEPS["refinements"] if step.name in ("found refinable under lock", "committed")]
+
+    found = hunted(tmp_path, "", [*steps, None], kind=HUNTED["refinements"])
+
+    assert found.faultless, found
+
+
+@pytest.mark.parametrize("asked", HUNTED)
 @pytest.mark.statistical
 def test_killed_at_every_step_nothing_was_released_uncharged(tmp_path: Path, database_url: str, asked: str) -> None:
-    found = hunted(tmp_path, database_url, [*STEPS[asked], *[None] * 20], kind=KINDS[asked])
+    found = hunted(tmp_path, database_url, [*STEPS[asked], *[None] * 20], kind=HUNTED[asked])
 
     assert found.faultless, found
     assert found.answered >= found.kills, "too few answers left before the kills to show anything"
