@@ -23,6 +23,7 @@ from auditor_client.audits.comparing import (
     counting_nothing_else,
     require_comparable,
 )
+from auditor_client.audits.deciding import Deciding
 from auditor_client.audits.history import History, kept_audit, stored_history
 from auditor_client.audits.mending import Mending, mend
 from auditor_client.audits.planned import PlannedAudit
@@ -164,7 +165,7 @@ class Auditor:
         Raises:
             QuestionRefused: No ε in the public range is expected to reach the target.
         """
-        asking = Asking.of(request, epsilon, reading, keywords)
+        asking = Asking.of(request, epsilon, reading, keywords).require_one_answer()
         description = self._description(dataset)
         free = mechanism_of(asking.request, description) == "randomised_response"
         if (target_width is None) == asking.request.loss.is_nothing and not free:
@@ -223,6 +224,9 @@ class Auditor:
             about: Which model it is and whose, and who audits, for the report's head; or its fields as keywords:
                 model_name, model_owner, purpose, favourable_word, organisation, author. Nothing of it is sent.
             keywords: The fields of `AuditRequest`, `Reading` and `About`, and
+                until_decided: Whether to look at little loss first and on, for the difference, until the verdict is
+                decided; ε (or ρ) is then the most that all looks cost. The verdict holds at the level over all looks.
+                first_look: The ε (or ρ) of the first look; by default 1/32 of the most.
                 supports: How many people of the auditor's own data each cell applies to, by the cell's id.
                 supports_from: Those data instead: a DataFrame or a CSV or Parquet file with the people's features,
                 without sensitive attributes. They do not leave this side.
@@ -246,8 +250,10 @@ class Auditor:
         """
         asking = Asking.of(request, epsilon, reading, keywords, about)
         description = self._description(dataset)
-        auditor = self._holder.budget(description.name).auditor
-        posed = self._questioning.posed(model, description, asking, auditor)
+        budget = self._holder.budget(description.name)
+        posed = self._questioning.posed(model, description, asking, budget.auditor)
+        if asking.looking.until_decided:
+            return Deciding(self._answering, self._receipts, self._on_step).decided(posed, asking, budget.left)
         kept = self._answering.kept(posed, asking)
         return self._answering.answered(self._answering.prepared(posed, asking, kept), asking)
 
@@ -312,7 +318,7 @@ class Auditor:
             QuestionRefused: The figure cannot be compared, or one name or the supports of one model's cells are given
                 for both models; nothing is spent.
         """
-        asking = Asking.of(request, epsilon, reading, keywords)
+        asking = Asking.of(request, epsilon, reading, keywords).require_one_answer()
         require_comparable(asking.request, asking.reading)
         if asking.own.join:
             raise QuestionRefused("Two models are compared from one answer each: leave `join` out.")

@@ -44,6 +44,13 @@ def asked_words(loss: Loss) -> str:
     return _amount("ε", loss.epsilon_nano) if loss.rho_nano is None else _amount("ρ", loss.rho_nano)
 
 
+def amounts_words(losses: Iterable[Loss]) -> str:
+    """Several losses of one kind, without a reading of ρ: "ε = 0.1; 0.2; 0.4"."""
+    amounts = [("ε", loss.epsilon_nano) if loss.rho_nano is None else ("ρ", loss.rho_nano) for loss in losses]
+    values = joined((decimal(format_nano(nano)) for _, nano in amounts), "; ")
+    return said("{symbol} = {value}", symbol=amounts[0][0], value=values)
+
+
 def losses_words(losses: Iterable[Loss]) -> str:
     """Several losses added up; those in ρ by themselves, which are of other people than those in ε and δ."""
     kinds: dict[str, Loss] = {}

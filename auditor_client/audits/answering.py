@@ -94,15 +94,20 @@ class Answering:
             return PreparedQuestion(posed, self.quote(question), given)
         return PreparedQuestion(posed, kept, supports_of(kept, question, data, None))
 
-    def answered(self, prepared: PreparedQuestion, asking: Asking) -> AuditResult:
-        """Ask unless the answer is kept, keep what it was about, and only then estimate."""
+    def answered(
+        self, prepared: PreparedQuestion, asking: Asking, before: tuple[StoredAnswer, ...] = ()
+    ) -> AuditResult:
+        """Ask unless the answer is kept, keep what it was about, and only then estimate.
+
+        The figures rest on the answers `before` it too.
+        """
         (question, data), answer = (prepared.posed.question, prepared.posed.data), prepared.answer
         if isinstance(answer, Quote):
             stored = self._release(question, answer, prepared.posed.auditor)
         else:
             self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
             stored = answer
-        stored = replace(stored, supports=prepared.supports)
+        stored = replace(stored, supports=prepared.supports, others=before)
         if asking.own.join:
             stored = replace(stored, others=joinable(self._receipts, question, stored, data, prepared.supports))
         return self.found(question, stored, asking)

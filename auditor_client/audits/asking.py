@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.bands import ADDITIVE
-from auditor_client.asking.request import AuditRequest, PrivacyAmount, Texts
+from auditor_client.asking.request import AmountText, AuditRequest, PrivacyAmount, Texts
 from auditor_client.asking.training import FollowingAudit, TrainingRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import ONLY_ADDED_NOISE
@@ -62,6 +62,28 @@ class OnHand(BaseModel):
     )
 
 
+class UntilDecided(BaseModel):
+    """Whether to ask at little first, and go on until there is a verdict; the request's loss is then the most in all.
+
+    The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    until_decided: bool = Field(
+        default=False,
+        description="Look at little loss first, and on for the difference until the verdict is decided: epsilon (or "
+        "rho) is then the most that all looks cost together.",
+    )
+    first_look: AmountText = Field(
+        default=None, description="The epsilon (or rho) of the first look; the next ones double [1/32 of the most]."
+    )
+
+
+ONCE: Final = UntilDecided()
+"""One answer, whatever it shows."""
+
+
 class LinkRequest(BaseModel):
     """Which values are linked, and what they are.
 
@@ -94,16 +116,17 @@ class LinkRequest(BaseModel):
     )
 
 
-_KINDS: Final[tuple[type[BaseModel], ...]] = (AuditRequest, Assumption, Reading, OnHand, About)
+_KINDS: Final[tuple[type[BaseModel], ...]] = (AuditRequest, Assumption, Reading, OnHand, UntilDecided, About)
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What is asked, how the answer is read, what is on hand, and what is written about it."""
+    """What is asked, how the answer is read, what is on hand, how often to look, and what is written about it."""
 
     request: AuditRequest
     reading: Reading
     own: OnHand
+    looking: UntilDecided = ONCE
     about: About = NOTHING
 
     @classmethod
@@ -122,8 +145,8 @@ class Asking:
         Raises:
             QuestionRefused: A keyword is unknown, is a field of a value that was given whole, or has a wrong value.
         """
-        asked, assumed, read, own, written = (_of_fields(kind, keywords) for kind in _KINDS)
-        _require_known(keywords, {**asked, **assumed, **read, **own, **written})
+        asked, assumed, read, own, looking, written = (_of_fields(kind, keywords) for kind in _KINDS)
+        _require_known(keywords, {**asked, **assumed, **read, **own, **looking, **written})
         if assumed and "assumption" in asked:
             raise QuestionRefused(f"{min(assumed)!r} is part of the assumption: change it there.")
         if epsilon is not None:
@@ -138,6 +161,8 @@ class Asking:
             reading = made(Reading, read)
         elif read:
             raise QuestionRefused(f"{min(read)!r} is part of the reading: change it there.")
+        if reading.looks is not None:
+            raise QuestionRefused("`looks` are settled where an audit is asked `until_decided`: leave them out.")
         if request.by is not None and (reading.joint or reading.judged is not None):
             raise QuestionRefused(
                 "With `by` the report has figures of every value, which `joint` and `judged` do not cover: leave "
@@ -149,7 +174,19 @@ class Asking:
             about = made(About, written)
         elif written:
             raise QuestionRefused(f"{min(written)!r} is part of what is written about the audit: change it there.")
-        return cls(request, reading, on_hand, about)
+        return cls(request, reading, on_hand, made(UntilDecided, looking), about)
+
+    def require_one_answer(self) -> Self:
+        """The same, for what reads one answer alone.
+
+        Raises:
+            QuestionRefused: It is to be asked until there is a verdict.
+        """
+        if self.looking != ONCE:
+            raise QuestionRefused(
+                "Only `Auditor.audit` asks until a verdict is decided: leave `until_decided` and `first_look` out."
+            )
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from auditor_client.asking.request import AuditRequest
-from auditor_client.audits.asking import OnHand
+from auditor_client.audits.asking import OnHand, UntilDecided
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.audits.mending import mend as mend_audit
@@ -62,6 +62,7 @@ def audit(
     request: AuditRequest,
     reading: Reading,
     own: OnHand,
+    looking: UntilDecided,
     about: About,
     output: AuditOutput,
     connection: Connection,
@@ -72,7 +73,8 @@ def audit(
             require_writable(path)
         if output.fail_on is not None:
             reading.require_verdict(request.metrics)
-        result = auditor.audit(model, dataset, request, reading=reading, about=about, **dict(own))
+        keywords = {**dict(own), **dict(looking)}
+        result = auditor.audit(model, dataset, request, reading=reading, about=about, **keywords)
         if output.report_json is not None:
             output.report_json.write_text(result.to_json(), encoding="utf-8")
         if output.bundle is not None:

@@ -18,6 +18,7 @@ from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.conditional import ConditionalParity
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule
+from shared.amounts import NO_LOSS
 from shared.datasets import Budget
 from shared.plans import Plan
 from shared.releases import Release, SigningKey
@@ -180,6 +181,19 @@ class Finding:
         if self.verdict is Verdict.NONE:
             return not self.difference.low > 0
         return self.verdict is Verdict.UNDECIDED
+
+    @property
+    def look(self) -> int | None:
+        """Which of the reading's looks it is, from 1 on; None if the question was asked once.
+
+        Raises:
+            QuestionRefused: None of them.
+        """
+        looks = self.reading.looks
+        if looks is None:
+            return None
+        batches = (batch for answer in self.stored.answers for batch in answer.release.plan.batches)
+        return looks.number(sum((batch.loss for batch in batches), NO_LOSS))
 
     @property
     def ratio(self) -> Estimate:

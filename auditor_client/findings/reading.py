@@ -15,6 +15,7 @@ from auditor_client.estimation.drawing import DRAWS, EDITIONS, LATEST, Drawing
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.conditional import ConditionalParity, StratumFigures
+from auditor_client.findings.looks import Looks
 from auditor_client.text import no_such
 from shared.schema import Group
 
@@ -80,6 +81,8 @@ class Reading(BaseModel):
         exclude_if=lambda edition: edition == 1,
         description="Of the estimator: an earlier one gives the figures of an earlier audit again.",
     )
+    looks: Looks | None = Field(default=None, exclude_if=lambda looks: looks is None)
+    """The looks of which this reads one, whose level is then each look's; `audits.deciding` settles them."""
 
     @model_validator(mode="after")
     def _check(self) -> "Reading":
@@ -94,6 +97,8 @@ class Reading(BaseModel):
             raise QuestionRefused(f"The level of the intervals lies between 0.5 and {LEVEL_MAX}; not at {self.level}.")
         if self.estimator not in ESTIMATORS:
             raise QuestionRefused(no_such("estimator", self.estimator, ESTIMATORS))
+        if self.looks is not None and self.level != self.looks.each:
+            raise QuestionRefused("A look is read at the level that is each look's.")
         if self.judged is not None and not self.has_intervals:
             raise QuestionRefused("The plug-in estimator judges all groups: use posterior.")
         if not self.has_intervals:
@@ -127,6 +132,19 @@ class Reading(BaseModel):
     def settled(self, metrics: Sequence[str]) -> "Reading":
         """The same; of statistical parity alone with the threshold that it has anyway, which its notes always named."""
         return self.model_copy(update={"threshold": self.selection_threshold}) if set(metrics) == {PARITY} else self
+
+    def of_look(self, looks: Looks) -> "Reading":
+        """The same of each of several looks that are to hold together at this level.
+
+        Raises:
+            QuestionRefused: A look's own level would be above what an estimator's draws reach.
+        """
+        if looks.each > LEVEL_MAX:
+            raise QuestionRefused(
+                f"{len(looks.amounts)} looks that hold together at {looks.level} are each read at more than "
+                f"{LEVEL_MAX}: begin with a larger first look (`first_look`), or take a lower `level`."
+            )
+        return self.model_copy(update={"level": looks.each, "looks": looks})
 
     def require_verdict(self, metrics: Sequence[str]) -> None:
         """Refuse what would give no verdict on the first of some metrics, whatever is answered.

@@ -7,6 +7,7 @@ columns, categories, datasets) are unchanged here: the page escapes them.
 import shlex
 from dataclasses import dataclass, replace
 from datetime import UTC
+from typing import Final
 
 from auditor_client.asking.bands import chosen_edge
 from auditor_client.errors import AuditorError
@@ -28,10 +29,19 @@ from auditor_client.report.score_pictures import ImpactRow, ScoreData, impact_ro
 from auditor_client.report.strata_data import StrataData, strata_data
 from auditor_client.report.subject import Subject, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
-from auditor_client.text import loss_words
+from auditor_client.text import amounts_words, loss_words
 from shared.amounts import NANO_PER_UNIT, NO_LOSS
 from shared.metadata import DatasetMetadata
-from shared.wording import date, figure, joined, listed, plain, said
+from shared.wording import date, figure, joined, listed, plain, said, sentence
+
+_DECIDED: Final = sentence(
+    "Decided at look {number} of at most {most}. The looks up to it cost {spent} together; all of them, at {all}, were "
+    "settled before the first answer."
+)
+_OPEN: Final = sentence(
+    "Still open at look {number} of at most {most}. The looks up to it cost {spent} together; all of them, at {all}, "
+    "were settled before the first answer."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,7 @@ class AuditData:
     explanation: str
     reused: str
     joined: str
+    looks: str
     question: tuple[Fact, ...]
     level: str
     level_by_itself: str
@@ -85,6 +96,7 @@ def audit_data(finding: Finding) -> AuditData:
         explanation=headlines.explanation(finding),
         reused=_reused(finding),
         joined=_joined(finding),
+        looks=_looks(finding),
         question=_question(finding),
         level=prose.level_of(finding),
         level_by_itself=prose.level_by_itself(finding),
@@ -158,6 +170,20 @@ def _joined(finding: Finding) -> str:
         "Estimated from {number} answers together ({losses}), each with noise of its own.",
         number=len(answers),
         losses=joined((loss_words(answer.release.charge) for answer in answers), "; "),
+    )
+
+
+def _looks(finding: Finding) -> str:
+    """Which look it is, of which that were settled, and what they cost; empty if the question was asked once."""
+    looks, number = finding.reading.looks, finding.look
+    if looks is None or number is None:
+        return ""
+    return said(
+        _OPEN if finding.open else _DECIDED,
+        number=number,
+        most=len(looks.amounts),
+        spent=amounts_words(looks.losses[number - 1 : number]),
+        all=amounts_words(looks.losses),
     )
 
 

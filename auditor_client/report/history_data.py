@@ -167,7 +167,10 @@ def _audited(finding: Finding) -> str:
 def _metric(finding: Finding, metric: str, estimate: MetricEstimate) -> str:
     """A metric; of how many answers if of several, and how many groups its figures are about if not all of them."""
     title, number, answers = METRIC_WORDS[metric].title, len(finding.question.groups), len(finding.stored.answers)
-    if answers > 1:
+    if finding.reading.looks is not None:
+        most = len(finding.reading.looks.amounts)
+        title = said("{metric}, look {number} of at most {most}", metric=title, number=finding.look, most=most)
+    elif answers > 1:
         title = said("{metric}, from {answers} answers", metric=title, answers=answers)
     if not estimate.left_out:
         return title

@@ -76,6 +76,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         **_known_totals(question),
         **({"about": finding.about.written} if finding.about.written else {}),
         "reused": finding.reused,
+        **({} if finding.look is None else {"look": finding.look}),
         "charge": release.charge.document(),
         "budget": None if finding.budget is None else finding.budget.model_dump(mode="json"),
         "relation": release.relation,
@@ -330,6 +331,7 @@ def history_document(
                 "strategy": finding.strategy,
                 "reused": finding.reused,
                 "charge": finding.release.charge.document(),
+                **({} if finding.look is None else {"look": finding.look}),
                 "metrics": {name: estimate_document(estimate) for name, estimate in finding.estimates.items()},
             }
             for finding in findings

@@ -135,6 +135,7 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         _interval_paragraph(result, level),
         *_population_paragraph(result, level),
         *_joined_paragraph(result),
+        *_looks_paragraph(result),
         *_judged_paragraph(result),
         *_verdict_paragraphs(result, level),
         *_strata_paragraph(result, level),
@@ -251,7 +252,7 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 def _joined_paragraph(result: Finding) -> tuple[Paragraph, ...]:
     """What several answers together mean."""
-    if not result.stored.others:
+    if not result.stored.others or result.reading.looks is not None:
         return ()
     return (
         Paragraph(
@@ -261,6 +262,34 @@ def _joined_paragraph(result: Finding) -> tuple[Paragraph, ...]:
                 "is. The intervals hold at their level if how many answers there are was settled before they were "
                 "seen: whoever asks until a verdict comes is wrong more often.",
                 number=len(result.stored.answers),
+            ),
+        ),
+    )
+
+
+def _looks_paragraph(result: Finding) -> tuple[Paragraph, ...]:
+    """What it means that the question was asked until its verdict was decided."""
+    looks = result.reading.looks
+    if looks is None:
+        return ()
+    return (
+        Paragraph(
+            said("Looking until it is decided"),
+            joined(
+                [
+                    said(
+                        "The question was asked again, with less noise each time, until its verdict was decided. At "
+                        "which losses was settled before the first answer. The intervals of each look hold at {each}, "
+                        "so that those of all {number} looks hold together in {level} of audits like this one, "
+                        "whichever of them is the last: the verdict is as sure as that of one answer at {level}.",
+                        each=threshold_percent(round(looks.each, 4)),
+                        number=len(looks.amounts),
+                        level=threshold_percent(looks.level),
+                    ),
+                    said("This look’s answer holds all that the earlier ones say.")
+                    if looks.kind == "sum"
+                    else said("This look’s figures rest on the answers of all looks up to it."),
+                ]
             ),
         ),
     )

@@ -23,6 +23,8 @@ def audit_lines(report: AuditData) -> list[str]:
         lines.append(report.reused)
     if report.joined:
         lines.append(report.joined)
+    if report.looks:
+        lines.append(report.looks)
     for section in report.sections:
         lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
     if report.strata is not None:

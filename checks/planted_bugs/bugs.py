@@ -26,6 +26,8 @@ _WATCH_TESTS: Final = "tests/statistical/test_watches.py"
 _DISTANCE_TESTS: Final = "tests/unit/holder_service/test_verdict_distance.py"
 _ZERO_CONCENTRATED: Final = "shared/zero_concentrated.py"
 
+_LOOKS: Final = "auditor_client/findings/looks.py"
+_LOOKS_TESTS: Final = "tests/unit/auditor_client/test_looks.py"
 _REFINING: Final = "holder_service/mechanisms/refining.py"
 _REFINABLE: Final = "holder_service/services/refining.py"
 _REFINING_LAW: Final = "tests/unit/holder_service/test_refining_law.py"
@@ -881,6 +883,27 @@ BUGS: Final = (
             ),
         ),
         (f"{_WATCHED_TESTS}::test_an_answer_rests_on_the_threshold_that_is_kept",),
+    ),
+    Bug(
+        "each look takes the whole error",
+        (Edit(_LOOKS, "return 1 - (1 - self.level) / len(self.amounts)", "return self.level"),),
+        (f"{_LOOKS_TESTS}::test_the_errors_of_all_looks_add_up_to_that_of_the_level",),
+    ),
+    Bug(
+        "the last look passes the limit",
+        (Edit(_LOOKS, "(*amounts, limit)", "(*amounts, look)"),),
+        (f"{_LOOKS_TESTS}::test_looks_double_and_never_pass_the_most",),
+    ),
+    Bug(
+        "looks are planned after the first answer",
+        (
+            Edit(
+                "auditor_client/audits/deciding.py",
+                "if settled is None or (settled.kind, settled.amounts) != (looks.kind, looks.amounts):",
+                "if looks.level < 0:",
+            ),
+        ),
+        ("tests/integration/test_until_decided.py::test_looks_that_are_chosen_after_an_answer_are_refused",),
     ),
     Bug(
         "a watch that has said changed is asked again",

@@ -42,8 +42,8 @@ class Refined:
         return cls(stored.id, stored.sequence, release.plan, release.batches)
 
 
-def find(connection: Connection, identity: str, dataset: Dataset, *, auditor: str) -> Refined:
-    """The release of an identity, if its auditor may have it refined now.
+def find(connection: Connection, identity: str, dataset: Dataset, *, auditor: str, again: bool = False) -> Refined:
+    """The release of an identity, if its auditor may have it refined now; or had it refined so and asks `again`.
 
     Raises:
         NotFound: The auditor has no release of a plan of that identity about that dataset.
@@ -56,6 +56,8 @@ def find(connection: Connection, identity: str, dataset: Dataset, *, auditor: st
             "You have no release of the id that `refines` names about that dataset: answers to your own plans alone "
             "can be refined."
         )
+    if again:
+        return Refined.of(stored)
     if stored.version != dataset.version:
         raise VersionGone(
             f"The release that `refines` names is about version {stored.version} of dataset {dataset.name!r}, which is "

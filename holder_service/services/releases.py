@@ -54,9 +54,10 @@ def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> An
         relation = relation_of(connection, declared)
         terms = ledger.population_balance(connection, declared.population).terms
         named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
-        refined = _refined(connection, asked, declared, auditor)
-    version = asked.version if asked.version is not None else declared.version
-    pinned = asked if version is None else asked.pinned(version)
+        version = asked.version if asked.version is not None else declared.version
+        pinned = asked if version is None else asked.pinned(version)
+        again = asked.refines is not None and _was_answered(connection, pinned, auditor, dataset)
+        refined = _refined(connection, asked, declared, auditor, again=again)
     priced = price_asked(pinned, declared, relation, named, refined, terms=terms)
     of, charge = rehearsals.rehearsed(declared, priced.charge), rehearsals.charged(declared, priced.charge)
     quoted = priced.quote(version)
@@ -257,9 +258,24 @@ def page(store: LedgerStore, *, auditor: str, dataset: str, kind: Kind, after: i
         return [one._replace(rehearsal_of=of) for one in found]
 
 
-def _refined(connection: Connection, asked: Asked, dataset: Dataset, auditor: str) -> Refined | None:
-    """The release that a plan refines, if it refines one."""
-    return None if asked.refines is None else refining.find(connection, asked.refines, dataset, auditor=auditor)
+def _refined(
+    connection: Connection, asked: Asked, dataset: Dataset, auditor: str, *, again: bool = False
+) -> Refined | None:
+    """The release that a plan refines, if it refines one; `again` if that was answered before."""
+    if asked.refines is None:
+        return None
+    return refining.find(connection, asked.refines, dataset, auditor=auditor, again=again)
+
+
+def _was_answered(connection: Connection, pinned: Asked, auditor: str, dataset: str) -> bool:
+    """Whether the very same was answered before, so that asking it again costs nothing."""
+    if pinned.version is None:
+        return False
+    document = canonical_bytes(pinned.document())
+    identity = identity_of_document(
+        document, auditor=auditor, dataset=dataset, version=pinned.version, kind=pinned.kind
+    )
+    return releases.find_release(connection, identity) is not None
 
 
 def _detail(asked: Asked) -> dict[str, str]:

@@ -260,6 +260,14 @@ def audits_of_refined_answers(auditor: Auditor, people: pd.DataFrame, folder: Pa
         yield auditor.audit(**one, epsilon="1.25", refines=second.stored.release.id)
 
 
+def audits_until_decided(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits that looked several times: decided, and open at the last look; each refined, and each drawn anew."""
+    asked: dict[str, Any] = {"model": FOUR_LEAVES, "sensitive": ["sex"], "until_decided": True, "threshold": 0.5}
+    yield auditor.audit(**asked, dataset="loans", epsilon="1", first_look="0.005")
+    yield auditor.audit(**asked, dataset="loans", epsilon="0.008", strategy="pafer", level=0.9)
+    yield auditor.audit(**asked, dataset="monthly", rho="0.05", first_look="0.00002")
+
+
 def audits_in_rho(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     """Audits of people whose account adds up ρ: by ρ, by ε, and by ε and δ."""
     yield auditor.audit(FOUR_LEAVES, "monthly", ["sex"], rho="0.5")
@@ -302,6 +310,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "joined": audits_of_joined_answers,
     "edition": audits_of_an_edition,
     "refined": audits_of_refined_answers,
+    "until-decided": audits_until_decided,
 }
 
 

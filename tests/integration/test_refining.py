@@ -245,6 +245,18 @@ def test_of_many_who_refine_one_answer_at_once_one_is_charged(holder: TestedHold
     assert holder.is_intact()
 
 
+def test_a_refinement_that_was_answered_is_priced_as_before(holder: TestedHolder) -> None:
+    """Else nobody who checks the price first could ask the same again, which is free."""
+    first = holder.release(plan(epsilon="0.1"))
+    body = refining(first, "0.4")
+    quoted = holder.auditor("POST", "/datasets/register/quotes", json=body)
+    holder.release(body)
+
+    again = holder.auditor("POST", "/datasets/register/quotes", json=body)
+
+    assert (again.status_code, again.content) == (200, quoted.content)
+
+
 def test_a_refinement_that_does_not_fit_is_refused_whole(holder: TestedHolder) -> None:
     holder.grant("0.3")
     first = holder.release(plan(epsilon="0.1"))

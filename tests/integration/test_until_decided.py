@@ -1,0 +1,189 @@
+"""Audits that look until their verdict is decided: what they cost and rest on, what they say, what is refused."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
+
+from auditor_client import Auditor, Verdict
+from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.cli import app
+from auditor_client.errors import QuestionRefused
+from testing.holders import TestedHolder, running_holder
+from testing.invented_questions import FOUR_LEAVES
+from tests.contract.audits import declare, invented_people
+
+NewAuditor = Callable[..., Auditor]
+
+ASKED: dict[str, Any] = {"model": FOUR_LEAVES, "dataset": "loans", "sensitive": "sex", "threshold": 0.5}
+LONG: dict[str, Any] = {**ASKED, "epsilon": "1", "until_decided": True, "first_look": "0.005"}
+"""Undecided at the first look, where noise is larger than the groups, and decided long before the last."""
+HOPELESS: dict[str, Any] = {**ASKED, "epsilon": "0.008", "until_decided": True, "first_look": "0.002"}
+"""Undecided at every look."""
+
+
+@pytest.fixture(scope="module")
+def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+    with running_holder(tmp_path_factory.mktemp("holder"), epsilon="50") as tested:
+        declare(tested, invented_people())
+        yield tested
+
+
+@pytest.fixture
+def new_auditor(holder: TestedHolder, tmp_path: Path) -> NewAuditor:
+    """Auditors of one account of this test's own, with one receipts directory."""
+    name = tmp_path.name.replace("_", "-")[:60]
+    key = holder.open_auditor(name, epsilon="2", dataset="loans")
+    assert holder.admin("PUT", f"/datasets/monthly/budgets/{name}", json={"rho": "0.1"}).is_success
+
+    def made(**more: Any) -> Auditor:
+        return Auditor(str(holder.client.base_url), key, receipts=tmp_path / "receipts", **more)
+
+    return made
+
+
+@pytest.fixture
+def auditor(new_auditor: NewAuditor) -> Iterator[Auditor]:
+    with new_auditor() as auditor:
+        yield auditor
+
+
+def spent(auditor: Auditor, dataset: str = "loans") -> str:
+    loss = auditor.budget(dataset).spent.document()
+    return loss.get("rho", loss["epsilon"])
+
+
+def test_looks_end_when_the_verdict_is_decided_and_cost_what_the_last_loses(auditor: Auditor, tmp_path: Path) -> None:
+    found = auditor.audit(**LONG)
+    looks, number = found.reading.looks, found.look
+
+    assert found.verdict is Verdict.MEETS
+    assert looks is not None
+    assert number is not None
+    assert 1 < number < len(looks.amounts) == 9
+    assert found.release.loss == looks.losses[number - 1]
+    assert auditor.budget("loans").spent == looks.losses[number - 1]
+    assert [len(found.stored.answers), found.release.charge] == [1, looks.steps[number - 1]]
+    assert found.ratio.level == pytest.approx(1 - 0.05 / 9)
+
+    again = auditor.audit(**LONG)
+
+    assert again.ratio == found.ratio
+    assert auditor.budget("loans").spent == looks.losses[number - 1]
+    kept = auditor.history()
+    assert [(one.look, one.open) for one in kept] == [(n, n < number) for n in range(1, number + 1)]
+    assert auditor.verify().ok
+    assert check_bundle(write_bundle(tmp_path / "bundle.zip", list(kept), auditor.receipts)).ok
+
+
+def test_reports_say_which_look_it_was_and_that_all_hold_together(auditor: Auditor) -> None:
+    found = auditor.audit(**HOPELESS)
+
+    assert (found.look, found.open, spent(auditor)) == (3, True, "0.008")
+    said = (
+        "Still open at look 3 of at most 3. The looks up to it cost ε = 0.008 together; all of them, at ε = 0.002; "
+        "0.004; 0.008, were settled before the first answer."
+    )
+    assert said in found.summary()
+    assert said in found.to_html()
+    assert "hold at 98.33 %" in found.to_html().replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert found.to_document()["look"] == 3
+    assert "look 2 of at most 3" in auditor.history().summary()
+
+
+def test_whoever_is_interrupted_goes_on_and_pays_nothing_twice(new_auditor: NewAuditor) -> None:
+    def interrupt(step: str) -> None:
+        if step.startswith("Look 2"):
+            raise KeyboardInterrupt
+
+    with new_auditor(on_step=interrupt) as first, pytest.raises(KeyboardInterrupt):
+        first.audit(**HOPELESS)
+    steps: list[str] = []
+
+    with new_auditor(on_step=steps.append) as second:
+        assert spent(second) == "0.002"
+        found = second.audit(**HOPELESS)
+
+        assert (found.look, spent(second)) == (3, "0.008")
+        assert second.verify().ok
+    [shown] = [step for step in steps[: steps.index("Asking for the price")] if step.startswith("Looking up to 3")]
+    assert "ε = 0.002; 0.004; 0.008, which is the most that they cost together; each at 98.33" in shown
+
+
+def test_looks_that_are_chosen_after_an_answer_are_refused(auditor: Auditor) -> None:
+    auditor.audit(**HOPELESS)
+    auditor.audit(**ASKED, epsilon="0.01")
+    before = spent(auditor)
+
+    with pytest.raises(QuestionRefused, match=r"They were settled at ε = 0\.002; 0\.004; 0\.008"):
+        auditor.audit(**{**HOPELESS, "epsilon": "0.064"})
+    with pytest.raises(QuestionRefused, match="answered before these looks were settled"):
+        auditor.audit(**{**HOPELESS, "epsilon": "0.04", "first_look": "0.01"})
+
+    assert spent(auditor) == before
+    assert auditor.audit(**{**HOPELESS, "draw": 2}).look == 3
+
+
+def test_in_an_account_of_rho_looks_are_further_draws_read_together(auditor: Auditor, tmp_path: Path) -> None:
+    asked = {**ASKED, "dataset": "monthly", "rho": "0.05", "until_decided": True, "first_look": "0.00002"}
+
+    found = auditor.audit(**asked)
+    looks, number = found.reading.looks, found.look
+
+    assert found.verdict is Verdict.MEETS
+    assert looks is not None
+    assert number is not None
+    assert number > 1
+    assert [answer.release.plan.draw for answer in found.stored.answers] == [number, *range(1, number)]
+    assert auditor.budget("monthly").spent.rho_nano == looks.amounts[number - 1]
+    assert auditor.audit(**asked).ratio == found.ratio
+    assert auditor.budget("monthly").spent.rho_nano == looks.amounts[number - 1]
+    assert "rest on the answers of all looks" in found.to_html()
+    assert check_bundle(write_bundle(tmp_path / "bundle.zip", [found], auditor.receipts)).ok
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "an answer to refine": ({"refines": "sha256:" + "0" * 64}, "leave `refines` out"),
+    "answers to join": ({"join": True}, "leave `join` out"),
+    "noise that is not refined": ({"mechanism": "gaussian"}, "cannot be refined"),
+    "ε where ρ is added up": ({"dataset": "monthly"}, "as `rho`"),
+    "what is free": ({"dataset": "survey", "epsilon": None}, "costs nothing"),
+    "no verdict": ({"metrics": "equal-opportunity", "threshold": None}, "no verdict"),
+    "no intervals": ({"estimator": "plug-in"}, "gives no verdict"),
+    "more than is left": ({"epsilon": "2.5"}, "may cost ε = 2.5, and ε = 2 is left"),
+    "a first look below the least": ({"first_look": "0.0001"}, "epsilon must lie between"),
+}
+
+
+def test_what_cannot_be_looked_at_repeatedly_is_refused_before_anything_is_spent(auditor: Auditor) -> None:
+    for changes, message in REFUSED.values():
+        with pytest.raises(QuestionRefused, match=message):
+            auditor.audit(**{**HOPELESS, **changes})
+    with pytest.raises(QuestionRefused, match=r"Only `Auditor\.audit`"):
+        auditor.plan(**HOPELESS)
+
+    assert (spent(auditor), spent(auditor, "monthly")) == ("0", "0")
+    assert not (auditor.receipts.directory / "looks").exists()
+
+
+def test_the_command_looks_until_it_is_decided(
+    holder: TestedHolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = invented_people().dropna()
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(people[["age", "hours"]], people["repaid"])
+    skops.io.dump(model, tmp_path / "model.skops")
+    monkeypatch.chdir(tmp_path)
+    key = holder.open_auditor("until-decided-command", epsilon="1", dataset="loans")
+    monkeypatch.setenv("AUDITOR_HOLDER_URL", str(holder.client.base_url))
+    monkeypatch.setenv("AUDITOR_API_KEY", key)
+
+    command = "audit model.skops --dataset loans --sensitive sex --epsilon 0.008 --until-decided --first-look 0.002"
+    ran = CliRunner().invoke(app, command.split())
+
+    assert ran.exit_code == 0, ran.output
+    assert "Still open at look 3 of at most 3." in ran.stdout
+    assert "Look 3 of at most 3, for ε = 0.004" in ran.stderr
