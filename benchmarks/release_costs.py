@@ -75,7 +75,7 @@ def enter(holder: TestedHolder, drawn: Sequence[DrawnRelease]) -> None:
     def together() -> list[object]:
         return [
             releases.enter(
-                serving.store, drawn=one, key_id=holder.auditor_key_id, signing=serving.signing, pace=serving.pace
+                serving.store, drawn=one, proof=holder.auditor_key_id, signing=serving.signing, pace=serving.pace
             )
             for one in drawn
         ]

@@ -11,7 +11,8 @@ SECRETS: Final[Mapping[str, str]] = {
     "HOLDER_DATABASE_URL": "its text is the database's URL",
     "HOLDER_DATABASE_PASSWORD": "its text is the password of the user that the database's URL names",
     "HOLDER_SPARK_REMOTE": "its text is the URL of the Spark Connect server, with its token",
-    "HOLDER_ADMIN_KEY": "its text is an administrator's key, for `holder admin`",
+    "HOLDER_OIDC_CLIENT_SECRET": "its text is the console's secret at the identity provider",
+    "HOLDER_ADMIN_KEY": "its text is an administrator's key, or a token, for `holder admin`",
 }
 """What a file has that NAME_FILE names, by NAME."""
 ENDING: Final = "_FILE"

@@ -10,8 +10,9 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
+from holder_service.oidc_settings import OidcSettings
 from holder_service.secret_settings import secret
-from holder_service.set_up_errors import SetUpError
+from holder_service.set_up_errors import InvalidSettings
 from shared.text import Words
 
 _Choice = TypeVar("_Choice", bound=str)
@@ -20,10 +21,6 @@ QUANTUM_MS_MAX: Final = 10_000
 REQUESTS_PER_S_DEFAULT: Final = 200
 CONCURRENT_RELEASES_DEFAULT: Final = 32
 SPARK_MASTER_DEFAULT: Final = "local[*]"
-
-
-class InvalidSettings(SetUpError):
-    """A setting is not usable; the text names it and says what it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +84,7 @@ class Settings:
     spark_store: str | None = None
     spark_ui: bool = False
     records_roots: tuple[str, ...] = ()
+    oidc: OidcSettings | None = None
 
     @property
     def spark(self) -> SparkSettings | None:
@@ -168,6 +166,7 @@ class Settings:
             _url(environment, "HOLDER_SPARK_STORE"),
             _one_of(environment, "HOLDER_SPARK_UI", ("false", "true")) == "true",
             _urls(environment, "HOLDER_RECORDS_ROOTS"),
+            OidcSettings.from_environment(environment),
         )  # fmt: skip
 
 

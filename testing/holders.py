@@ -276,24 +276,24 @@ def settings_in(home: Path, database_url: str = "", *, quantum_ms: int = 0) -> S
 
 
 @contextmanager
-def opened(settings: Settings, admin_key: str, auditor_key: str = "") -> Iterator[TestedHolder]:
-    """A holder that was set up before, serving in this process."""
+def opened(settings: Settings, admin_key: str, auditor_key: str = "", *, port: int = 0) -> Iterator[TestedHolder]:
+    """A holder that was set up before, serving in this process; on a free port unless another is given."""
     app = create_app(settings)
-    with served(app) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with served(app, port=port) as url, httpx.Client(base_url=url, timeout=60) as client:
         yield TestedHolder(settings, client, app.state.holder, admin_key, auditor_key)
 
 
 @contextmanager
-def served(app: FastAPI) -> Iterator[str]:
+def served(app: FastAPI, *, port: int = 0) -> Iterator[str]:
     """Serve an application on a free port of loopback, as `holder serve` does; gives its URL."""
-    with listening(uvicorn.Config(app, log_level="warning", access_log=False, **SERVER_OPTIONS)) as url:
+    with listening(uvicorn.Config(app, log_level="warning", access_log=False, **SERVER_OPTIONS), port=port) as url:
         yield url
 
 
 @contextmanager
-def listening(config: uvicorn.Config) -> Iterator[str]:
+def listening(config: uvicorn.Config, *, port: int = 0) -> Iterator[str]:
     """A server in a thread of this process, on a free port of loopback; gives its URL."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", port))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -21,6 +21,7 @@ from auditor_client.asking.question import make_question
 from auditor_client.asking.request import AuditRequest
 from auditor_client.cli import app as auditor_app
 from auditor_client.planning.forecasting import expectation
+from holder_service import oidc_settings
 from holder_service import settings as holder_settings
 from holder_service.cli import app as holder_app
 from holder_service.secret_settings import ENDING, SECRETS
@@ -95,15 +96,19 @@ def _width(people: int, epsilon: str) -> str:
 
 def _holder_settings() -> list[tuple[str, str, str]]:
     """The rows of `Settings`: its docstring says what each means, and an empty environment what holds without it."""
-    described = re.findall(
-        r"^    (\w+): (.+(?:\n        .+)*)", inspect.getdoc(holder_settings.Settings) or "", re.MULTILINE
-    )
-    defaults = holder_settings.Settings.from_environment({})
     here = f"{Path.cwd()}/"
+    defaults = holder_settings.Settings.from_environment({}), oidc_settings.OidcSettings("None")
     return [
-        (f"`HOLDER_{name.upper()}`", " ".join(text.split()), f"`{getattr(defaults, name)}`".replace(here, ""))
-        for name, text in described
+        (f"`{prefix}{name.upper()}`", text, f"`{getattr(values, name)}`".replace(here, ""))
+        for prefix, values in zip(("HOLDER_", oidc_settings.PREFIX), defaults, strict=True)
+        for name, text in _described(type(values))
     ]
+
+
+def _described(kind: type) -> list[tuple[str, str]]:
+    """The attributes that a class's docstring names, and what it says of each."""
+    found = re.findall(r"^    (\w+): (.+(?:\n        .+)*)", inspect.getdoc(kind) or "", re.MULTILINE)
+    return [(name, " ".join(text.split())) for name, text in found]
 
 
 def _options(app: typer.Typer) -> list[tuple[str, str, str]]:

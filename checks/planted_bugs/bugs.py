@@ -201,7 +201,7 @@ BUGS: Final = (
     ),
     Bug(
         "a withdrawn key is answered",
-        (Edit(_RELEASES, "    access.require_in_force(transaction.connection, key_id, now=transaction.now)\n", ""),),
+        (Edit(_RELEASES, "    access.require_in_force(transaction.connection, proof, now=transaction.now)\n", ""),),
         ("tests/attacks/test_public_times.py::test_a_key_withdrawn_during_the_count_is_refused",),
     ),
     Bug(

@@ -43,12 +43,13 @@ def _again(kind: type[HolderError], detail: str) -> HolderError:
 
 
 class Unauthenticated(HolderError, code="unauthenticated"):
-    """No key, or none that is known, in force and not withdrawn."""
+    """No key or token, or none that is known, in force and not withdrawn."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Send a valid key as `Authorization: Bearer <key>`; keys come from the holder's administrator."
-        )
+    def __init__(
+        self,
+        detail: str = "Send a valid key as `Authorization: Bearer <key>`; keys come from the holder's administrator.",
+    ) -> None:
+        super().__init__(detail)
 
 
 class Forbidden(HolderError, code="forbidden"):

@@ -1,4 +1,8 @@
-"""Accounts and keys: opened, shown once, withdrawn; each is a ledger entry (4-interface)."""
+"""Accounts and keys: opened, shown once, withdrawn; each is a ledger entry (4-interface).
+
+A key opens an account, and so does a token of the identity provider that names it (docs/adr/0057). Whatever was shown,
+`require_in_force` decides what it opens, each time anew.
+"""
 
 import hashlib
 import hmac
@@ -8,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from holder_service.domain.errors import Conflict, InvalidRequest, NotFound, Unauthenticated
+from holder_service.domain.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthenticated
 from holder_service.domain.ledger import COMMAND_LINE, Event
+from holder_service.identity.tokens import Identity
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import accounts
 from holder_service.storage.accounts import Account, ApiKey
@@ -17,16 +22,23 @@ from holder_service.storage.database import Connection
 from holder_service.storage.table_rows import hash_digest
 from shared.datasets import NewAuditor
 
+Proof = str | Identity
+"""What a caller showed: a key, by its id, once its secret was compared; or whom a token vouches for."""
+KEY_BEGINS: Final = "pafer_"
+NO_ACCOUNT: Final = (
+    "Your identity provider vouches for you, and that opens no account of this holder. Ask its administrator: the "
+    "account has to be open, have the name that your token gives you, and have a role that your token has too."
+)
 _KEY: Final = re.compile(r"pafer_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, as their key says."""
+    """Who calls, as their key or their token says."""
 
     name: str
     role: str
-    key_id: str
+    proof: Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +59,19 @@ def authenticate(store: LedgerStore, key_text: str) -> Caller:
     match = _KEY.fullmatch(key_text)
     if match is None:
         raise Unauthenticated
-    key, caller = store.look_up(require_in_force, match[1], now=store.clock())
-    if hmac.compare_digest(_secret_hash(match[2]), key.secret_hash):
-        return caller
+    found = store.look_up(accounts.find_key, match[1])
+    if found is not None and hmac.compare_digest(_secret_hash(match[2]), found[0].secret_hash):
+        return _caller_by_key(*found, now=store.clock())
     raise Unauthenticated
 
 
-def caller_of_key(store: LedgerStore, key_id: str) -> Caller:
-    """Whose key this is, of one that proved itself before.
+def caller_of(store: LedgerStore, proof: Proof) -> Caller:
+    """Who calls with what was shown and checked before.
 
     Raises:
-        Unauthenticated: The key was withdrawn or has expired since, or its account is disabled.
+        Unauthenticated, Forbidden: As `require_in_force`.
     """
-    return store.look_up(require_in_force, key_id, now=store.clock())[1]
+    return store.look_up(require_in_force, proof, now=store.clock())
 
 
 def open_account(store: LedgerStore, *, actor: str, new: NewAuditor) -> IssuedKey:
@@ -186,17 +198,30 @@ def _issue(transaction: Transaction, actor: str, account: str, expires: datetime
     return IssuedKey(account, key_id, f"pafer_{key_id}_{secret}")
 
 
-def require_in_force(connection: Connection, key_id: str, *, now: datetime) -> tuple[ApiKey, Caller]:
-    """A key that may be used now, and whose it is.
+def require_in_force(connection: Connection, proof: Proof, *, now: datetime) -> Caller:
+    """Whose account is opened now by what was shown.
 
     Raises:
-        Unauthenticated: It is unknown, was withdrawn or has expired, or its account is disabled.
+        Unauthenticated: The key is unknown, was withdrawn or has expired, or its account is disabled; or the token has
+            expired.
+        Forbidden: The token names no account, one that is disabled, or one whose role it has not.
     """
-    found = accounts.find_key(connection, key_id)
-    if found is not None:
-        key, account = found
-        if key.in_force(now) and not account.disabled:
-            return key, Caller(account.name, account.role, key.id)
+    if isinstance(proof, str):
+        found = accounts.find_key(connection, proof)
+        if found is None:
+            raise Unauthenticated
+        return _caller_by_key(*found, now=now)
+    if not now < proof.expires:
+        raise Unauthenticated
+    account = accounts.find_account(connection, proof.account)
+    if account is None or account.disabled or (proof.roles is not None and account.role not in proof.roles):
+        raise Forbidden(NO_ACCOUNT)
+    return Caller(account.name, account.role, proof)
+
+
+def _caller_by_key(key: ApiKey, account: Account, *, now: datetime) -> Caller:
+    if key.in_force(now) and not account.disabled:
+        return Caller(account.name, account.role, key.id)
     raise Unauthenticated
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 
 from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import COMMAND_LINE
+from holder_service.identity.provider import IdentityProvider
 from holder_service.private_files import make_home, require_closed
 from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
@@ -50,6 +51,7 @@ class Holder:
         preparation: Makes the values of derived columns.
         rounds: Answers watches.
         reading: Where what auditors send for derived columns is read.
+        provider: Whose tokens open accounts, in addition to keys; `None` if nobody's.
     """
 
     settings: Settings
@@ -61,6 +63,7 @@ class Holder:
     preparation: Preparation
     rounds: WatchRounds
     reading: Apart
+    provider: IdentityProvider | None
 
     @classmethod
     def open(cls, settings: Settings) -> "Holder":
@@ -89,7 +92,8 @@ class Holder:
         engine = open_engine(settings, files)
         preparation = Preparation(store, engine, files, pace)
         rounds = WatchRounds(store, engine, files, signer)
-        return cls(settings, store, signer, engine, files, pace, preparation, rounds, Apart())
+        provider = IdentityProvider.of(settings.oidc)
+        return cls(settings, store, signer, engine, files, pace, preparation, rounds, Apart(), provider)
 
     def wake(self) -> None:
         """Have everything made and answered that waits for it; returns at once."""
@@ -102,6 +106,8 @@ class Holder:
         self.rounds.close()
         self.reading.close()
         self.engine.close()
+        if self.provider is not None:
+            self.provider.close()
         self.store.database.close()
 
     def public_keys(self) -> SigningKeys:

@@ -1,7 +1,8 @@
-"""Sessions of administrators in the console: opened by a key, ended by time, by logging out, or with the key.
+"""Sessions of administrators in the console: opened by a key or a sign-in, ended by time, logging out, or with the key.
 
-Neither token nor key is kept, only the token's hash and the key's id. So what the session may do is looked
-up each time: a key that is withdrawn, expired, or whose account is disabled ends its sessions at once.
+Neither token nor key is kept, only the token's hash, and the key's id or the account that the identity provider named.
+So what the session may do is looked up each time: a key that is withdrawn or expired, an account that is disabled,
+and another issuer in the settings end its sessions at once.
 They are no entries of the ledger, and need no anchor: an administrator has to get in to record a restore.
 """
 
@@ -12,7 +13,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from holder_service.domain.errors import Forbidden, Unauthenticated
-from holder_service.services.access import Caller, authenticate, caller_of_key
+from holder_service.identity.tokens import Identity, RefusedToken
+from holder_service.services.access import Caller, Proof, authenticate, caller_of
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import sessions
 from holder_service.storage.database import Connection
@@ -37,32 +39,65 @@ def log_in(store: LedgerStore, key_text: str) -> Session:
         Unauthenticated: The key is malformed, unknown, withdrawn, expired, or its account is disabled.
         Forbidden: It is an auditor's.
     """
-    caller = _administrator(authenticate(store, key_text))
-    now = store.clock()
-    session = Session(caller, secrets.token_urlsafe(32), now + SESSION_LIFETIME)
+    return _open(store, authenticate(store, key_text), store.clock() + SESSION_LIFETIME)
+
+
+def sign_in(store: LedgerStore, identity: Identity) -> Session:
+    """Open a session for whom the identity provider vouches, until its token expires at the latest.
+
+    Raises:
+        Unauthenticated: The token has expired.
+        Forbidden: It opens no account, or none of an administrator.
+    """
+    return _open(store, caller_of(store, identity), min(identity.expires, store.clock() + SESSION_LIFETIME))
+
+
+def complete_sign_in(store: LedgerStore, secret: str, *, expires: datetime) -> None:
+    """Note that a browser came back from a sign-in, which it may do once.
+
+    Raises:
+        RefusedToken: It did already.
+    """
+    hashed = _hash(secret)
+    if not store.database.write(lambda one: sessions.complete(one, hashed, expires=expires.isoformat())):
+        raise RefusedToken("state")
+
+
+def resume(store: LedgerStore, token: str, *, issuer: str | None) -> Session:
+    """The session of a token; `issuer` is the one whose sign-ins count.
+
+    Raises:
+        Unauthenticated: There is none, it has ended, or the key that opened it is no longer in force.
+        Forbidden: The account is disabled, or no administrator's.
+    """
+    stored = store.look_up(sessions.find_session, _hash(token))
+    if stored is not None:
+        expires = datetime.fromisoformat(stored.expires)
+        if store.clock() < expires and stored.issuer in (None, issuer):
+            return Session(_administrator(caller_of(store, _proof(stored, expires))), token, expires)
+    raise Unauthenticated
+
+
+def _open(store: LedgerStore, caller: Caller, expires: datetime) -> Session:
+    session = Session(_administrator(caller), secrets.token_urlsafe(32), expires)
+    until, proof = expires.isoformat(), caller.proof
+    if isinstance(proof, str):
+        stored = StoredSession(_hash(session.token), until, key_id=proof)
+    else:
+        stored = StoredSession(_hash(session.token), until, None, caller.name, caller.role, proof.issuer)
 
     def work(connection: Connection) -> None:
-        sessions.remove_expired(connection, now)
-        stored = StoredSession(_hash(session.token), caller.key_id, session.expires.isoformat())
+        sessions.remove_expired(connection, store.clock())
         sessions.add(connection, stored)
 
     store.database.write(work)
     return session
 
 
-def resume(store: LedgerStore, token: str) -> Session:
-    """The session of a token.
-
-    Raises:
-        Unauthenticated: There is none, it has ended, or the key that opened it is no longer in force.
-        Forbidden: The key is no administrator's.
-    """
-    stored = store.look_up(sessions.find_session, _hash(token))
-    if stored is not None:
-        expires = datetime.fromisoformat(stored.expires)
-        if store.clock() < expires:
-            return Session(_administrator(caller_of_key(store, stored.key_id)), token, expires)
-    raise Unauthenticated
+def _proof(stored: StoredSession, expires: datetime) -> Proof:
+    if stored.key_id is not None:
+        return stored.key_id
+    return Identity(str(stored.account), frozenset({str(stored.role)}), expires, str(stored.issuer))
 
 
 def log_out(store: LedgerStore, token: str) -> None:
@@ -72,7 +107,7 @@ def log_out(store: LedgerStore, token: str) -> None:
 def _administrator(caller: Caller) -> Caller:
     if caller.role == "administrator":
         return caller
-    raise Forbidden("The console takes an administrator's key, and this is none.")
+    raise Forbidden("The console is for administrators: it takes an administrator's key, and this is none.")
 
 
 def _hash(token: str) -> bytes:

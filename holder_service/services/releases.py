@@ -155,7 +155,7 @@ def draw(asked: AskedRelease, *, engine: Counts) -> DrawnRelease:
 
 
 def enter(
-    store: LedgerStore, *, drawn: DrawnRelease, key_id: str, signing: Signer, pace: Pace
+    store: LedgerStore, *, drawn: DrawnRelease, proof: access.Proof, signing: Signer, pace: Pace
 ) -> Future[EnteredRelease]:
     """Have a drawn answer charged and stored, in one transaction with all others that wait for the ledger.
 
@@ -164,27 +164,29 @@ def enter(
     Args:
         store: Where it is charged.
         drawn: The answer; its public deadline has passed.
-        key_id: The key that it was asked with, which has to be in force still.
+        proof: The key or token that it was asked with, which has to be in force still.
         signing: What the release is signed with.
         pace: Of this machine.
 
     Returns:
         What will have the new release; or the stored one, if the same was answered meanwhile (this draw is
         dropped). Or one of these errors:
-        Unauthenticated: The key was withdrawn or has expired, or its account is disabled.
+        Unauthenticated, Forbidden: The key was withdrawn or the token has expired, or the account is disabled.
         BudgetExhausted, CapExhausted, Conflict, VersionGone, PlanRefused: Things changed since it was priced.
         Unavailable: The store failed; the same asked again gets what was committed, or is charged once.
     """
-    return store.commit_shared(lambda transaction: _charge(transaction, drawn, key_id, signing, pace))
+    return store.commit_shared(lambda transaction: _charge(transaction, drawn, proof, signing, pace))
 
 
-def _charge(transaction: Transaction, drawn: DrawnRelease, key_id: str, signing: Signer, pace: Pace) -> EnteredRelease:
+def _charge(
+    transaction: Transaction, drawn: DrawnRelease, proof: access.Proof, signing: Signer, pace: Pace
+) -> EnteredRelease:
     """Look at everything again under the ledger's lock; then append the charge, sign and store the release.
 
     Others share the transaction: nothing is written before the last refusal.
     """
     asked, priced = drawn.asked, drawn.asked.priced
-    access.require_in_force(transaction.connection, key_id, now=transaction.now)
+    access.require_in_force(transaction.connection, proof, now=transaction.now)
     stored = releases.find_release(transaction.connection, asked.identity)
     if stored is not None:
         transaction.rest_on(stored.sequence)

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from holder_service.domain.deadlines import AS_SHIPPED, CLUSTER_AS_SHIPPED, Work
 from holder_service.durable_files import durable_file
-from holder_service.settings import InvalidSettings
+from holder_service.set_up_errors import InvalidSettings
 
 EngineName = Literal["local", "spark"]
 _FIRST: Final = "local"

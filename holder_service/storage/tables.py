@@ -148,7 +148,16 @@ console_sessions = Table(
     "console_sessions",
     metadata,
     Column("token_hash", LargeBinary(32), primary_key=True),
-    Column("key_id", String(16), ForeignKey("api_keys.id"), nullable=False),
+    Column("key_id", String(16), ForeignKey("api_keys.id")),
+    Column("account", String(64), ForeignKey("accounts.name")),
+    Column("role", String(16)),
+    Column("issuer", Text),
+    Column("expires", String(40), nullable=False),
+)
+completed_sign_ins = Table(
+    "completed_sign_ins",
+    metadata,
+    Column("hash", LargeBinary(32), primary_key=True),
     Column("expires", String(40), nullable=False),
 )
 

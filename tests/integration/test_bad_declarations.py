@@ -210,7 +210,7 @@ def test_a_relation_that_changes_while_a_plan_is_answered_refuses_it(sqlite_hold
     drawn = releases.draw(asked, engine=serving.engine)
     with pytest.raises(Conflict):
         releases.enter(
-            store, drawn=drawn, key_id=sqlite_holder.auditor_key_id, signing=serving.signing, pace=serving.pace
+            store, drawn=drawn, proof=sqlite_holder.auditor_key_id, signing=serving.signing, pace=serving.pace
         ).result()
 
     assert sqlite_holder.spent() == "0"

@@ -505,7 +505,7 @@ class LedgerMachine(RuleBasedStateMachine):
             lambda: releases.enter(
                 self.store,
                 drawn=drawn,
-                key_id=self.key_ids[auditor],
+                proof=self.key_ids[auditor],
                 signing=self.holder.signing,
                 pace=self.holder.pace,
             ).result(),

@@ -37,7 +37,7 @@ def ask(holder: TestedHolder, key: str | None = None, *, draw: int = 1, epsilon:
     prepared = releases.prepare(serving.store, serving.files, auditor=auditor, dataset="register", asked=asked)
     assert isinstance(prepared, AskedRelease)
     drawn = releases.draw(prepared, engine=serving.engine)
-    return releases.enter(serving.store, drawn=drawn, key_id=key_id, signing=serving.signing, pace=serving.pace)
+    return releases.enter(serving.store, drawn=drawn, proof=key_id, signing=serving.signing, pace=serving.pace)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import hmac
 import ipaddress
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import Request, Response
 
@@ -37,20 +37,24 @@ def check_origin(request: Request, secret: str, sent: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """A cookie of the console, by its name where it may go over a plain connection."""
+    """A cookie of the console, by its name where it may go over a plain connection.
+
+    `samesite`: a lax one comes along when another site leads a browser here, as after a sign-in.
+    """
 
     name: str
+    samesite: Literal["strict", "lax"] = "strict"
 
     def read(self, request: Request) -> str:
         return request.cookies.get(self._name(request), "")
 
     def set(self, response: Response, request: Request, value: str, *, max_age_s: int) -> None:
         response.set_cookie(
-            self._name(request), value, max_age_s, secure=is_secure(request), httponly=True, samesite="strict"
+            self._name(request), value, max_age_s, secure=is_secure(request), httponly=True, samesite=self.samesite
         )
 
     def delete(self, response: Response, request: Request) -> None:
-        response.delete_cookie(self._name(request), secure=is_secure(request), httponly=True, samesite="strict")
+        response.delete_cookie(self._name(request), secure=is_secure(request), httponly=True, samesite=self.samesite)
 
     def _name(self, request: Request) -> str:
         """`__Host-` makes a browser refuse the cookie from any other host or from a plain connection."""
@@ -80,6 +84,11 @@ def opened(secret: str, kept: str) -> dict[str, Any] | None:
         message: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text))
         return message
     return None
+
+
+def derived(secret: str, name: str) -> str:
+    """A further secret of 256 bits that follows from a cookie's."""
+    return _mac(secret, f"derived {name}")
 
 
 def _mac(secret: str, content: str) -> str:

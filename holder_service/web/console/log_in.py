@@ -8,12 +8,14 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from holder_service.domain.errors import Forbidden, HolderError, RateLimited, Unauthenticated
 from holder_service.services import logins
+from holder_service.services.holder import Holder
 from holder_service.services.logins import SESSION_LIFETIME
 from holder_service.web.console.cookies import Cookie, check_origin, form_token, is_secure
 from holder_service.web.console.forms import Form, read_form
@@ -59,9 +61,9 @@ class LogInLimit:
 
 
 @router.get("/log-in")
-def show_log_in(request: Request, then: str = ROOT) -> Response:
+def show_log_in(request: Request, holder: TheHolder, then: str = ROOT) -> Response:
     """The page that asks for a key."""
-    return _log_in_page(request, then)
+    return log_in_page(request, holder, then)
 
 
 async def _log_in_form(request: Request) -> Form:
@@ -84,12 +86,12 @@ def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_l
         _log.warning("console log-in refused")
         unknown = isinstance(error, Unauthenticated)
         detail = "This key is unknown, expired or withdrawn." if unknown else error.detail
-        return _log_in_page(request, then, Refusal("forbidden", detail))
+        return log_in_page(request, holder, then, Refusal("forbidden", detail))
     except HolderError as error:
-        return _log_in_page(request, then, Refusal.of(error))
+        return log_in_page(request, holder, then, Refusal.of(error))
     request.state.caller = session.caller
     _log.info("console log-in", extra={"actor": session.caller.name})
-    response = RedirectResponse(then if _INSIDE.fullmatch(then) else ROOT, status_code=303)
+    response = RedirectResponse(inside(then), status_code=303)
     SESSION_COOKIE.set(response, request, session.token, max_age_s=SESSION_LIFETIME_S)
     return response
 
@@ -104,11 +106,18 @@ def log_out(visit: Visitor, _: CheckedForm) -> Response:
     return response
 
 
-def _log_in_page(request: Request, then: str, refusal: Refusal | None = None) -> Response:
+def inside(path: str) -> str:
+    """A path of the console, to go on to; its beginning instead of any other."""
+    return path if _INSIDE.fullmatch(path) else ROOT
+
+
+def log_in_page(request: Request, holder: Holder, then: str, refusal: Refusal | None = None) -> Response:
+    """The page that asks for a key, or leads to the identity provider; it says first what was refused."""
+    oidc = holder.settings.oidc
     secret = LOG_IN_COOKIE.read(request) or secrets.token_urlsafe(16)
     response = render(
         "log_in.html.j2", refusal=refusal, entered=None, form_token=form_token(secret),
-        then=then if _INSIDE.fullmatch(then) else ROOT,
+        then=inside(then), signs_in=urlsplit(oidc.issuer).hostname if oidc and oidc.client_id else None,
         plain=request.url.scheme != "https" and is_secure(request),
     )  # fmt: skip
     LOG_IN_COOKIE.set(response, request, secret, max_age_s=SESSION_LIFETIME_S)

@@ -10,11 +10,12 @@ from fastapi.staticfiles import StaticFiles
 from holder_service.domain.errors import NotFound
 from holder_service.services import access, overview
 from holder_service.storage.ledger_views import EntryFilter, balances_over_time
-from holder_service.web.console import auditors, budgets, datasets, ledger, loads, log_in
+from holder_service.web.console import auditors, budgets, datasets, ledger, loads, log_in, sign_in
 from holder_service.web.console.log_in import LogInLimit
 from holder_service.web.console.pages import ROOT, STATIC, STATIC_FOLDER, SecurityHeaders
 from holder_service.web.console.pictures import spending_chart
 from holder_service.web.console.session import ConsoleRoute, Visitor
+from holder_service.web.edge.lanes import LOOKING_UP, Lane
 
 ENTRIES_SHOWN: Final = 8
 
@@ -24,8 +25,9 @@ router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
 def install(app: FastAPI) -> None:
     """Add the console to the holder's application."""
     app.state.log_in_limit = LogInLimit()
+    app.state.sign_in_lane = Lane("sign-in", LOOKING_UP)
     app.mount(STATIC, StaticFiles(directory=STATIC_FOLDER))
-    for part in (log_in, datasets, loads, auditors, budgets, ledger):
+    for part in (log_in, sign_in, datasets, loads, auditors, budgets, ledger):
         app.include_router(part.router)
     app.include_router(router)
     app.add_middleware(SecurityHeaders)

@@ -134,7 +134,8 @@ def visitor(request: Request, holder: TheHolder) -> Visit:
         LogInNeeded: Nobody who is logged in; or the key that opened the session is no longer in force.
     """
     try:
-        session = logins.resume(holder.store, SESSION_COOKIE.read(request))
+        oidc = holder.settings.oidc
+        session = logins.resume(holder.store, SESSION_COOKIE.read(request), issuer=oidc.issuer if oidc else None)
     except (Unauthenticated, Forbidden):
         raise LogInNeeded from None
     request.state.caller = session.caller

@@ -5,6 +5,7 @@ lies under `/v1/`, only the public signing keys can be had without a key. The me
 console has sessions of its own. A key for the metrics opens nothing else, whatever a route asks for.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
@@ -12,7 +13,9 @@ from fastapi import Depends, Path, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
-from holder_service.services.access import Caller, authenticate
+from holder_service.identity.provider import IdentityProvider
+from holder_service.identity.tokens import RefusedToken
+from holder_service.services.access import KEY_BEGINS, Caller, authenticate, caller_of
 from holder_service.services.holder import Holder
 from holder_service.web.edge.lanes import LOOKING_UP, Lane
 from holder_service.web.edge.problems import problem_response
@@ -21,22 +24,23 @@ from shared.text import Name
 
 PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys"})
 METRICS: Final = "/metrics"
+_log = logging.getLogger(__name__)
 
 
 class Authentication:
-    """Refuses every call under `/v1/`, and for the metrics, that carries no valid key."""
+    """Refuses every call under `/v1/`, and for the metrics, that carries no valid key or token."""
 
     def __init__(self, app: ASGIApp, holder: Holder) -> None:
         self._app = app
         self._holder = holder
-        self._lane = Lane("authenticate", LOOKING_UP)
+        self._keys = Lane("authenticate", LOOKING_UP)
+        self._tokens = Lane("tokens", LOOKING_UP)  # these may wait for the identity provider, and keys do not
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Find out who calls, then serve; or answer with the refusal."""
         if scope["type"] == "http" and needs_key(scope["path"]):
             try:
-                key = _bearer_key(scope)
-                caller = await self._lane.do_soon(authenticate, self._holder.store, key)
+                caller = await self._caller(_bearer_key(scope))
                 if caller.role == "metrics" and scope["path"] != METRICS:
                     raise Forbidden(
                         "This key is for the metrics alone (GET /metrics): use an auditor's key, or an administrator's."
@@ -47,6 +51,20 @@ class Authentication:
                 await refusal(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    async def _caller(self, shown: str) -> Caller:
+        """Who calls, by a key or a token."""
+        if self._holder.provider is None or shown.startswith(KEY_BEGINS):
+            return await self._keys.do_soon(authenticate, self._holder.store, shown)
+        try:
+            return await self._tokens.do_soon(self._vouched_for, self._holder.provider, shown)
+        except RefusedToken as error:
+            _log.warning("token refused", extra={"reason": error.reason})
+            raise
+
+    def _vouched_for(self, provider: IdentityProvider, token: str) -> Caller:
+        store = self._holder.store
+        return caller_of(store, provider.tokens.bearer(token, now=store.clock()))
 
 
 def needs_key(path: str) -> bool:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
+from holder_service.identity.tokens import WHY
 from shared.problems import TITLES
 
 EVENTS: Final[Mapping[str, str]] = {
@@ -25,6 +26,8 @@ EVENTS: Final[Mapping[str, str]] = {
         "console log-in",
         "console log-in refused",
         "console log-out",
+        "token refused",
+        "identity provider unavailable",
         "store unavailable",
         "anchor unavailable",
         "records could not be kept",
@@ -77,6 +80,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "problem": re.compile("|".join(TITLES)),
     # An account's name has the form of a name, and a key has it too.
     "actor": re.compile(r"(?!.*pafer_[0-9a-f]{12}_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
+    "reason": re.compile("|".join(WHY)),
     "deadline_ms": re.compile("[0-9]{1,9}"),
     "error": re.compile("[A-Za-z_][A-Za-z0-9_]{0,80}"),
     "frames": re.compile(f"{_FRAME}( > {_FRAME})*"),

@@ -5,6 +5,7 @@ them. A bucket knows requests and the clock, nothing of records or budgets.
 
 A key that was valid once is remembered by its digest: its caller is never held up by what others from the same address
 do. Every other call that needs a key takes a token of its address's attempts, and gets it back if the key is valid.
+Tokens of the identity provider are as good as keys; but all of one account share a bucket, for new ones are easily had.
 """
 
 import hashlib
@@ -67,7 +68,8 @@ class RateLimits:
         self._rate_per_s = requests_per_s
         self._requests = TokenBuckets(requests_per_s, clock)
         self._attempts = TokenBuckets(requests_per_s * ATTEMPTS_SHARE, clock)
-        self._valid_keys: OrderedDict[str, None] = OrderedDict()
+        self._valid_keys: OrderedDict[str, str] = OrderedDict()
+        """The bucket of each key that was valid."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request if its bucket has a token, else answer with the refusal."""
@@ -76,8 +78,8 @@ class RateLimits:
             return
         address = scope["client"][0] if scope.get("client") else ""
         key = _digest_of_key(scope) if needs_key(scope["path"]) else None
-        attempted = key is not None and key not in self._valid_keys
-        admitted = self._attempts.take(address) if attempted else self._requests.take(key or address)
+        bucket = address if key is None else self._valid_keys.get(key)
+        admitted = self._attempts.take(address) if bucket is None else self._requests.take(bucket)
         if not admitted:
             refusal = problem_response("rate-limited", LIMITED.format(rate=self._rate_per_s), instance=scope["path"])
             await refusal(scope, receive, send)
@@ -88,9 +90,12 @@ class RateLimits:
             if message["type"] == "http.response.start" and key is not None:
                 if message["status"] == 401:
                     self._valid_keys.pop(key, None)
-                elif attempted and "caller" in scope.get("state", {}):
-                    self._attempts.give_back(address)
-                    self._valid_keys[key] = None
+                elif bucket is None and "caller" in scope.get("state", {}):
+                    proof = scope["state"]["caller"].proof
+                    shared = None if isinstance(proof, str) else f"account {proof.account}"
+                    if shared is None or self._requests.take(shared):
+                        self._attempts.give_back(address)
+                    self._valid_keys[key] = shared or key
                     if len(self._valid_keys) > BUCKETS_MAX:
                         self._valid_keys.popitem(last=False)
             await send(message)

@@ -28,7 +28,8 @@ Ask a holder of sensitive attributes for noisy counts, and administer it.
 
 **Who calls.** Send your key with every call: `Authorization: Bearer <key>`. Keys come from the holder's administrator,
 who opens an account in the console or by `POST /v1/admin/auditors`. An auditor's key asks, an administrator's key
-declares, loads and grants; calls of the tag *public* need none.
+declares, loads and grants; calls of the tag *public* need none. Where the holder has an identity provider, its tokens
+stand for keys.
 
 **Amounts** of ε and δ are decimal strings such as "0.1": a JSON number is refused, because 0.1 is none exactly.
 **Times** are ISO 8601 with their zone. **Counts** and scales of noise are in people.
@@ -55,6 +56,12 @@ KEY: Final = {
     "type": "http",
     "scheme": "bearer",
     "description": "The key that the holder's administrator gave you: `Authorization: Bearer <key>`.",
+}
+TOKEN: Final = {
+    "type": "http",
+    "scheme": "bearer",
+    "bearerFormat": "JWT",
+    "description": "A token of the holder's identity provider, where it has one: `Authorization: Bearer <token>`.",
 }
 CSV, PARQUET = MEDIA_TYPES
 FILE_BODY: Final[dict[str, Any]] = {
@@ -103,7 +110,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
         [(DerivedColumn, "validation"), (Problem, "validation")], ref_template=REF + "{model}"
     )
     document["components"]["schemas"] = dict(sorted({**read_apart["$defs"], **schemas}.items()))
-    document["components"]["securitySchemes"] = {"key": KEY}
+    document["components"]["securitySchemes"] = {"key": KEY, "token": TOKEN}
     examples = json.loads(EXAMPLES.read_bytes())
     for path, operations in document["paths"].items():
         for operation in operations.values():
@@ -118,7 +125,7 @@ def _complete(path: str, operation: dict[str, Any], example: dict[str, Any]) -> 
     """Add what the framework does not know to an operation."""
     operation["summary"] = operation["operationId"].replace("_", " ").capitalize()
     if needs_key(path):
-        operation["security"] = [{"key": []}]
+        operation["security"] = [{"key": []}, {"token": []}]
     answers = {status: one for status, one in operation["responses"].items() if status.startswith("2")}
     for status, answer in answers.items():
         if status == "201":

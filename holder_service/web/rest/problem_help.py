@@ -13,14 +13,16 @@ class Help(NamedTuple):
 
 HELP: Final[Mapping[str, Help]] = {
     "unauthenticated": Help(
-        "The call has no key, or one that is unknown, withdrawn or expired, or its account is disabled.",
-        "Send the key as `Authorization: Bearer <key>`. A new one comes from the holder's administrator.",
+        "The call has no key, or one that is unknown, withdrawn or expired, or its account is disabled. Or it has a "
+        "token that is not the identity provider's, not for this holder, or not of this time.",
+        "Send the key as `Authorization: Bearer <key>`. A new one comes from the holder's administrator, a new token "
+        "from your identity provider.",
     ),
     "forbidden": Help(
         "The key is valid, and its role may not make this call: auditors ask plans, a key for metrics reads `/metrics` "
-        "alone, administrators do the rest.",
+        "alone, administrators do the rest. Or a token is valid and opens no account.",
         "Use a key of the role that `detail` names. An administrator who wants to ask plans opens an auditor's "
-        "account.",
+        "account. A token opens the account of the name that it gives, in a role that it has.",
     ),
     "not-found": Help(
         "There is nothing of this name or id, or nothing that this key may see.",

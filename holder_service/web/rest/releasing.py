@@ -56,9 +56,7 @@ async def released(
             _note_deadline(deadline_s, overran=overran)
         try:
             entered = await outcome(
-                releases.enter(
-                    holder.store, drawn=drawn, key_id=caller.key_id, signing=holder.signing, pace=holder.pace
-                )
+                releases.enter(holder.store, drawn=drawn, proof=caller.proof, signing=holder.signing, pace=holder.pace)
             )
         finally:
             await wait_until_public(due_s, quantum_ms / 1000)

@@ -23,7 +23,8 @@ from holder_service.domain.pricing import price
 from holder_service.learning.learners import LEARNERS
 from holder_service.services.work_factors import read_factors, write_factors
 from holder_service.services.work_measurement import MARGIN, Measured, factors, measure
-from holder_service.settings import InvalidSettings, Settings
+from holder_service.set_up_errors import InvalidSettings
+from holder_service.settings import Settings
 from shared.limits import RELEASE_S_MAX
 from shared.plans import Plan
 from shared.problems import TooLarge

@@ -1,0 +1,206 @@
+"""Signing in to the console at an identity provider: who gets in, by one sign-in of one browser, and until when."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from holder_service.services.access import NO_ACCOUNT
+from holder_service.web.console.cookies import sealed
+from holder_service.web.edge.logs import JsonLines
+from testing.console_visitors import Page, Visitor, visitor
+from testing.holders import TestedHolder, opened, stopped_holder
+from testing.identity_providers import SECRET, InventedProvider, identity_provider
+from testing.kept_logs import logged
+
+ADMINISTRATOR: Final = {"sub": "administrator", "roles": ["pafer-admins"]}
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[InventedProvider]:
+    with identity_provider() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def holder(provider: InventedProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+    """A holder whose console people sign in to."""
+    stopped = stopped_holder(tmp_path_factory.mktemp("sign-in"))
+    oidc = provider.settings(
+        client_id="console", client_secret=SECRET, redirect_url="https://holder.test/console/signed-in"
+    )
+    with opened(replace(stopped.settings, oidc=oidc), stopped.admin_key, stopped.auditor_key) as serving:
+        yield serving
+
+
+@pytest.fixture
+def visits(holder: TestedHolder) -> Iterator[Visitor]:
+    """Somebody with a browser; no failure before counts."""
+    with visitor(holder, logged_in=False) as somebody:
+        yield somebody
+
+
+@pytest.fixture(autouse=True)
+def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holder_service.web.console.log_in.FAILURES_WITHIN_S", 0.0)
+
+
+def begin(visits: Visitor, then: str = "/console/ledger") -> str:
+    """Where the console sends a browser to sign in."""
+    answer = visits.client.get("/console/sign-in", params={"then": then}, follow_redirects=False)
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def back(visits: Visitor, url: str, **changes: str) -> Page:
+    """The page at the address that the provider sends a browser back to."""
+    query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+    return visits.get(f"/console/signed-in?{urlencode(query | changes)}")
+
+
+def test_whom_the_provider_vouches_for_gets_in(
+    holder: TestedHolder, provider: InventedProvider, visits: Visitor
+) -> None:
+    assert 'href="/console/sign-in?then=/console/ledger"' in visits.get("/console/ledger").answer.text
+    asked = begin(visits)
+    page = back(visits, provider.sign_in(asked, **ADMINISTRATOR))
+    session = next(one for one in page.answer.headers.get_list("set-cookie") if one.startswith("holder-session="))
+
+    assert {"response_type=code", "code_challenge_method=S256"} <= set(urlsplit(asked).query.split("&"))
+    assert page.status == 200
+    assert {"http-equiv": "refresh", "content": "0; url=/console/ledger"} in page.all("meta")
+    assert {"HttpOnly", "SameSite=strict"} <= set(session.split("; "))
+    assert "administrator" in visits.get("/console").text
+    visits.send("/console", {}, to="log-out")
+    assert visits.get("/console").path == "/console/log-in"
+
+
+def changed(**claims: Any) -> Callable[[InventedProvider, Visitor], Page]:
+    return lambda provider, visits: back(visits, provider.sign_in(begin(visits), **ADMINISTRATOR | claims))
+
+
+def sent(**query: str) -> Callable[[InventedProvider, Visitor], Page]:
+    return lambda provider, visits: back(visits, provider.sign_in(begin(visits), **ADMINISTRATOR), **query)
+
+
+def without_cookie(provider: InventedProvider, visits: Visitor, **query: str) -> Page:
+    url = provider.sign_in(begin(visits), **ADMINISTRATOR)
+    visits.client.cookies.clear()
+    return back(visits, url, **query)
+
+
+REFUSED: dict[str, tuple[str, Callable[[InventedProvider, Visitor], Page]]] = {
+    "another issuer": ("issuer", changed(iss="https://evil.example")),
+    "another audience": ("audience", changed(aud="https://holder.test/api")),
+    "another sign-in": ("nonce", changed(nonce="x" * 64)),
+    "expired": ("expired", changed(exp=1, iat=1)),
+    "nobody here": ("account", changed(sub="nobody")),
+    "role removed": ("account", changed(roles=[])),
+    "an auditor": ("account", changed(sub="ADR", roles=["pafer-auditors"])),
+    "another code": ("code", sent(code="made-up")),
+    "no code": ("code", sent(code="")),
+    "said no": ("code", sent(code="", error="access_denied<b>")),
+    "from another issuer": ("code", sent(iss="https://evil.example")),
+    "state made up": ("state", sent(state="x.y")),
+    "no state": ("state", sent(state="")),
+    "another browser": ("state", without_cookie),
+    "no browser's": ("state", lambda provider, visits: without_cookie(
+        provider, visits, state=sealed("", {"then": "/console", "until": 1e12})
+    )),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_anybody_else_is_refused_and_no_secret_is_logged(
+    provider: InventedProvider, visits: Visitor, case: str
+) -> None:
+    reason, attempt = REFUSED[case]
+    with logged() as records:
+        page = attempt(provider, visits)
+    lines = [json.loads(JsonLines().format(record)) for record in records]
+    text = json.dumps(lines) + "".join(record.getMessage() for record in records)
+
+    assert page.status == 403
+    assert page.values["then"] in ("/console", "/console/ledger")
+    assert (NO_ACCOUNT in page.text or "takes an administrator" in page.text) == (reason == "account")
+    assert [line["reason"] for line in lines if line["event"] == "console log-in refused"] == [reason]
+    assert not any(secret in text for secret in ("eyJ", "code-", SECRET, "evil", "denied"))
+    assert "holder-session" not in page.answer.headers.get("set-cookie", "")
+    assert visits.get("/console").path == "/console/log-in"
+
+
+def test_a_sign_in_is_completed_once(provider: InventedProvider, visits: Visitor) -> None:
+    """Whatever the provider does: here it would answer the code again."""
+    url = provider.sign_in(begin(visits), **ADMINISTRATOR)
+    cookies, known = dict(visits.client.cookies), next(reversed(provider.codes.values()))
+    asked = known["asked"]
+    assert back(visits, url).status == 200
+
+    known["asked"] = asked
+    visits.client.cookies.clear()
+    visits.client.cookies.update(cookies)
+    again = back(visits, url)
+
+    assert again.status == 403
+    assert "completed it already" in again.text
+
+
+def test_a_sign_in_takes_ten_minutes_and_a_session_lasts_as_long_as_its_token(
+    holder: TestedHolder, provider: InventedProvider, visits: Visitor
+) -> None:
+    store, clock = holder.holder.store, holder.holder.store.clock
+    now_s = int(datetime.now(UTC).timestamp())
+    try:
+        url = provider.sign_in(begin(visits), **ADMINISTRATOR, exp=now_s + 3600)
+        store.clock = lambda: datetime.now(UTC) + timedelta(minutes=11)
+        assert "over ten minutes ago" in back(visits, url).text
+        store.clock = clock
+        assert back(visits, provider.sign_in(begin(visits), **ADMINISTRATOR, exp=now_s + 120)).status == 200
+        assert visits.get("/console").path == "/console"
+        store.clock = lambda: datetime.now(UTC) + timedelta(minutes=3)
+        assert visits.get("/console").path == "/console/log-in"
+    finally:
+        store.clock = clock
+
+
+def test_a_session_ends_with_its_account_and_with_its_issuer(
+    holder: TestedHolder, provider: InventedProvider, visits: Visitor
+) -> None:
+    holder.admin("POST", "/auditors", json={"name": "second", "role": "administrator"})
+    claims = {**ADMINISTRATOR, "sub": "second"}
+    assert back(visits, provider.sign_in(begin(visits), **claims)).status == 200
+    elsewhere = replace(
+        holder.settings, oidc=replace(provider.settings(client_id="console"), issuer="https://other.example")
+    )
+    with opened(elsewhere, holder.admin_key) as again, visitor(again, logged_in=False) as moved:
+        moved.client.cookies.update(visits.client.cookies)
+        assert moved.get("/console").path == "/console/log-in"
+
+    assert visits.get("/console").path == "/console"
+    holder.admin("PATCH", "/auditors/second", json={"disabled": True})
+    assert visits.get("/console").path == "/console/log-in"
+
+
+def test_while_the_provider_is_down_a_key_opens_the_console(holder: TestedHolder, provider: InventedProvider) -> None:
+    provider.answers = False
+    try:
+        with holder.reopened() as again, visitor(again, logged_in=False) as visits:
+            page = visits.get("/console/sign-in")
+            assert page.status == 503
+            assert "use an API key" in page.text
+            assert visits.log_in(holder.admin_key).path == "/console"
+    finally:
+        provider.answers = True
+
+
+def test_a_console_without_a_provider_takes_keys_alone(
+    holder: TestedHolder,
+) -> None:
+    with opened(replace(holder.settings, oidc=None), holder.admin_key) as plain, visitor(plain, logged_in=False) as one:
+        assert "Sign in at" not in one.get("/console/log-in").text
+        assert one.get("/console/sign-in").status == 404
+        assert one.get("/console/signed-in?code=x").status == 403
