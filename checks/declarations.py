@@ -132,7 +132,7 @@ class _Trace:
             + ", ".join(f"{one.name}{'*' * one.sensitive}" for one in declaration.columns)
             + ", in rules" * declaration.sensitive_in_rules,
             lambda store: service.declare(
-                store, actor=ACTOR, name=name, declaration=declaration, files=self._holder.files
+                store, actor=ACTOR, name=name, declaration=declaration, files=self._holder.files, sets_cap=True
             ),
         )
 

@@ -30,8 +30,9 @@ from shared.schema import Column, PeopleColumn, Schema
 from shared.text import Name, Text, Words
 from shared.timestamps import Timestamp
 
-Role = Literal["auditor", "administrator", "metrics"]
-"""What an account is for. An account for metrics reads `/metrics`, and nothing else is answered to it."""
+Role = Literal["auditor", "administrator", "metrics", "viewer", "data-steward", "budget-officer"]
+"""What an account is for; it never changes. An account for metrics reads `/metrics`, and nothing else is answered to
+it. `x-roles` of each operation of the interface says which roles may call it."""
 
 
 def _below_certainty(cap: Loss) -> Loss:
@@ -56,6 +57,10 @@ def _of_one_kind(cap: object) -> object:
     return cap
 
 
+Cap = Annotated[Loss, BeforeValidator(_of_one_kind), AfterValidator(_below_certainty)]
+"""What all auditors together may be charged at most, in ε and δ or in ρ."""
+
+
 class DatasetDeclaration(RequestModel):
     """What an administrator declares about a dataset; `population` defaults to the dataset's own name."""
 
@@ -68,7 +73,7 @@ class DatasetDeclaration(RequestModel):
     """The people that the dataset is about, whose budget is one; without it the dataset's own name."""
     relation: Relation = "add_remove"
     """What ε is about: a person more or less, a person's whole record, or a person's sensitive attributes."""
-    cap: Annotated[Loss, BeforeValidator(_of_one_kind), AfterValidator(_below_certainty)] | None = None
+    cap: Cap | None = None
     """The most that all auditors together may be charged about the population. In ε and δ, which are then added up; or,
     for many audits over years, in ρ: `{"rho": "0.02", "delta": "0.000001"}`, which says at which δ it is read as an ε.
     The first charge fixes which."""
@@ -328,14 +333,35 @@ class BudgetGrant(RequestModel):
         return Loss(self.epsilon or 0, self.delta)
 
 
+class CapChange(RequestModel):
+    """A new cap of a population."""
+
+    cap: Cap
+    """The most that all auditors together may be charged: in ε and δ, or in ρ with the δ at which it is read. Below
+    what was spent it leaves nothing to spend."""
+
+
+class PopulationCap(ContractModel):
+    """The account of a population over all auditors."""
+
+    population: str
+    """The people that it is about."""
+    cap: Loss
+    """The most that may be charged."""
+    spent: Loss
+    """What was charged."""
+    remaining: Loss
+    """What is left."""
+
+
 class NewAuditor(RequestModel):
     """An account to open, with its first key."""
 
     name: Name
     """The account's name: never given to anybody else later."""
     role: Role = "auditor"
-    """Who asks plans is an auditor; an administrator declares, loads and grants, and asks none; an account for metrics
-    reads `/metrics` alone."""
+    """Who asks plans is an auditor. An administrator does everything else; a viewer sees it and changes nothing, a
+    data steward declares and loads, a budget officer sets caps and budgets; one for metrics reads `/metrics` alone."""
     expires: Timestamp | None = None
     """When the first key ends; without it, when it is withdrawn."""
     display_name: Words | None = None

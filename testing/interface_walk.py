@@ -88,6 +88,7 @@ def _administer(holder: TestedHolder, call: Call) -> None:
         call("list_loads", dataset="register")
     call("load_records_from", {"url": _lake(holder).as_uri()}, dataset="register")
     call("set_budget", {"epsilon": "2"}, dataset="register", auditor="ADR")
+    call("set_cap", {"cap": {"epsilon": "20", "delta": "0.01"}}, population="register")
     call("list_budgets", population="register")
     call("declare_dataset", LEARNABLE, dataset="loans")
     call("load_records", learnable_csv(), dataset="loans")
@@ -163,9 +164,14 @@ def operations_of(document: dict[str, Any]) -> dict[str, tuple[str, str, dict[st
 
 
 class DocumentCaller:
-    """Calls operations as the holder's OpenAPI document says, and nothing else; every answer is noted."""
+    """Calls operations as the holder's OpenAPI document says, and nothing else; every answer is noted.
+
+    Attributes:
+        keys: By role, those that are used instead of the administrator's, for what the role may call.
+    """
 
     def __init__(self, holder: TestedHolder, note: Callable[[str, Any, httpx.Response], None]) -> None:
+        self.keys: dict[str, str] = {}
         self.document: dict[str, Any] = holder.client.get("/openapi.json").json()
         self.operations = operations_of(self.document)
         self._holder = holder
@@ -178,8 +184,7 @@ class DocumentCaller:
         query = {name: value for name, value in parameters.items() if name not in in_path}
         headers = {}
         if "security" in described:
-            key = self._holder.admin_key if "administrator" in described["tags"] else self._holder.auditor_key
-            headers["Authorization"] = f"Bearer {key}"
+            headers["Authorization"] = f"Bearer {self._key_for(described['x-roles'])}"
         if body is not None:
             headers["Content-Type"] = next(iter(described["requestBody"]["content"]))
         content = json.dumps(body).encode() if isinstance(body, dict) else body
@@ -189,3 +194,8 @@ class DocumentCaller:
         self._note(operation, body, answer)
         is_json = answer.headers.get("content-type") == "application/json"
         return answer.json() if is_json and answer.content else answer.text
+
+    def _key_for(self, roles: list[str]) -> str:
+        if "auditor" in roles:
+            return self._holder.auditor_key
+        return next((self.keys[role] for role in roles if role in self.keys), self._holder.admin_key)

@@ -28,6 +28,7 @@ _ZERO_CONCENTRATED: Final = "shared/zero_concentrated.py"
 
 _LOOKS: Final = "auditor_client/findings/looks.py"
 _LOOKS_TESTS: Final = "tests/unit/auditor_client/test_looks.py"
+_ROLES_TESTS: Final = "tests/integration/test_roles.py"
 _REFINING: Final = "holder_service/mechanisms/refining.py"
 _REFINABLE: Final = "holder_service/services/refining.py"
 _REFINING_LAW: Final = "tests/unit/holder_service/test_refining_law.py"
@@ -71,6 +72,27 @@ BUGS: Final = (
         "a reader is believed whatever the maker decides",
         (Edit("auditor_client/models/checking.py", "    if found.outside:\n", "    if found.outside < 0:\n"),),
         ("tests/unit/auditor_client/test_checking.py::test_a_threshold_that_is_off_by_one_double_is_found",),
+    ),
+    Bug(
+        "a data steward sets a cap",
+        (Edit("holder_service/services/datasets.py", "    if sets_cap:\n", "    if sets_cap or not sets_cap:\n"),),
+        (f"{_ROLES_TESTS}::test_a_steward_loads_and_an_officer_sets_the_cap",),
+    ),
+    Bug(
+        "the console takes a form from anybody",
+        (Edit("holder_service/web/console/session.py", "        self.admission.require(visit.session.caller)\n", ""),),
+        (f"{_ROLES_TESTS}::test_the_console_offers_a_role_what_it_may_do_and_refuses_the_rest",),
+    ),
+    Bug(
+        "a call is made in any role",
+        (
+            Edit(
+                "holder_service/web/edge/roles.py",
+                "        if not self.admits(caller):\n",
+                "        if not caller.role:\n",
+            ),
+        ),
+        (f"{_ROLES_TESTS}::test_every_call_is_answered_to_every_role_as_the_contract_says",),
     ),
     Bug(
         "a chain drawn from floats",
@@ -486,7 +508,7 @@ BUGS: Final = (
     Bug(
         "limit check outside the lock",
         (
-            Edit(_RELEASES, "    _require_funds(state, priced.charge, now=transaction.now)\n", ""),
+            Edit(_RELEASES, "    _require_funds(state, asked.charge, now=transaction.now)\n", ""),
         ),  # that of `prepare` stays
         ("tests/integration/test_races.py::test_of_many_racing_plans_exactly_those_that_fit_are_released",),
     ),
@@ -610,8 +632,8 @@ BUGS: Final = (
         (
             Edit(
                 "holder_service/web/console/transparency.py",
-                '        "auditor": event.auditor,\n',
-                '        "auditor": event.auditor,\n        "id": event.subject,\n',
+                '        "auditor": event.actor,\n',
+                '        "auditor": event.actor,\n        "id": event.subject,\n',
             ),
         ),
         ("tests/attacks/test_guessed_hashes.py::test_no_hash_and_no_report_confirms_a_guess",),

@@ -1,12 +1,13 @@
 """Commands about accounts and their keys."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, path_of
 from holder_service.cli.output import AsJson, notify, show
+from shared.datasets import Role
 
 commands = typer.Typer()
 
@@ -29,7 +30,7 @@ def list_auditors(
 @commands.command("add-auditor")
 def add_auditor(
     name: str,
-    role: Annotated[str, typer.Option(help="auditor, administrator, or metrics: reads /metrics alone.")] = "auditor",
+    role: Annotated[str, typer.Option(help=f"One of {', '.join(get_args(Role))}.")] = "auditor",
     expires: Annotated[str | None, typer.Option(help="When its first key expires, ISO 8601 with a zone.")] = None,
     display_name: Annotated[str | None, typer.Option(help="What people read, in any script: 'Frau Müller'.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,

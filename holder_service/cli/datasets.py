@@ -277,6 +277,22 @@ def grant(
     _show_budgets([granted], as_json)
 
 
+@commands.command("cap")
+def set_cap(
+    population: str,
+    epsilon: Annotated[str | None, typer.Argument(help='The new cap of ε, such as "10".')] = None,
+    rho: Annotated[str | None, typer.Option(help="Instead of ε, for an account that adds up ρ: the new cap.")] = None,
+    delta: Annotated[str, typer.Option(help="The cap of δ; of one in ρ, the δ at which it is read.")] = "0",
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Set what all auditors together may be charged about a population."""
+    amounts = {"epsilon": epsilon, "rho": rho, "delta": delta}
+    body = {"cap": {name: text for name, text in amounts.items() if text is not None}}
+    found = call("PUT", path_of("populations", population, "cap"), url, key, json=body)
+    row = (found["population"], *(_amounts(found[name]) for name in ("cap", "spent", "remaining")))
+    show(found, ("population", "cap ε, δ", "spent ε, δ", "left ε, δ"), [row], as_json)
+
+
 @commands.command("budgets")
 def list_budgets(
     population: Annotated[str | None, typer.Option(help="Only with one population.")] = None,

@@ -20,7 +20,7 @@ from holder_service.storage import accounts
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.storage.database import Connection
 from holder_service.storage.table_rows import hash_digest
-from shared.datasets import NewAuditor
+from shared.datasets import NewAuditor, Role
 
 Proof = str | Identity
 """What a caller showed: a key, by its id, once its secret was compared; or whom a token vouches for."""
@@ -29,6 +29,8 @@ NO_ACCOUNT: Final = (
     "Your identity provider vouches for you, and that opens no account of this holder. Ask its administrator: the "
     "account has to be open, have the name that your token gives you, and have a role that your token has too."
 )
+STAFF: Final[tuple[Role, ...]] = ("administrator", "data-steward", "budget-officer", "viewer")
+"""The roles of the holder's own people, who see what its ledger and declarations say, and log in to the console."""
 _KEY: Final = re.compile(r"pafer_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
@@ -37,7 +39,7 @@ class Caller:
     """Who calls, as their key or their token says."""
 
     name: str
-    role: str
+    role: Role
     proof: Proof
 
 

@@ -2,12 +2,12 @@
 
 from holder_service.domain.errors import Conflict, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
-from holder_service.services.datasets import require_dataset, require_real
+from holder_service.services.datasets import require_dataset, require_kind, require_real, unmerged
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import accounts, datasets, ledger
 from shared.amounts import Loss
 from shared.charges import AccountTerms, NoSuchLoss
-from shared.datasets import Budget, BudgetGrant
+from shared.datasets import Budget, BudgetGrant, PopulationCap
 
 
 def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, grant: BudgetGrant) -> Budget:
@@ -15,7 +15,7 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
 
     Raises:
         NotFound: The dataset or the auditor is unknown.
-        Conflict: The account is an administrator's, who asks no plans.
+        Conflict: The account is no auditor's, and asks no plans.
         InvalidRequest: The limit is in other terms than the population's account.
     """
 
@@ -27,7 +27,7 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
         if account is None:
             raise NotFound(f"There is no auditor {auditor!r}; open the account first.")
         if account.role != "auditor":
-            raise Conflict(f"{auditor!r} is an administrator, and an administrator asks no plans.")
+            raise Conflict(f"{auditor!r} is no auditor but of the role {account.role}, and asks no plans.")
         expires = None if grant.expires is None else grant.expires.isoformat()
         cap = ledger.population_balance(transaction.connection, population)
         balance = ledger.account_balance(transaction.connection, population, auditor)
@@ -36,6 +36,31 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
             Event("budget", actor, population=population, dataset=dataset, auditor=auditor, cap=cap, account=balance)
         )
         return shown(store, population, auditor, balance, cap)
+
+    return store.commit(work)
+
+
+def set_cap(store: LedgerStore, *, actor: str, population: str, cap: Loss) -> PopulationCap:
+    """Set what all auditors together may be charged about a population; nothing of its datasets changes.
+
+    Raises:
+        NotFound: There is no such population.
+        AlreadyCharged: It is in other terms than what was charged.
+        Conflict: It was merged into another, or is invented; or it is in other terms than the budgets of auditors.
+    """
+
+    def work(transaction: Transaction) -> PopulationCap:
+        found = unmerged(transaction.connection, population)
+        for dataset in datasets.every(transaction.connection, population=population):
+            require_real(dataset, "Nothing is charged about it: it needs no cap.")
+        before = ledger.population_balance(transaction.connection, population)
+        require_kind(transaction.connection, population, before, cap)
+        after = before.limited(cap)
+        if after != before:
+            detail = {"relation": found.relation, "person_key": found.person_key}
+            transaction.append(Event("cap", actor, population=population, cap=after, detail=detail))
+        remaining = after.remaining(transaction.now)
+        return PopulationCap(population=population, cap=after.limit, spent=after.spent, remaining=remaining)
 
     return store.commit(work)
 

@@ -8,6 +8,7 @@ from typing import Final
 from holder_service.domain.errors import (
     AlreadyCharged,
     Conflict,
+    Forbidden,
     InvalidRequest,
     NotFound,
 )
@@ -118,7 +119,7 @@ def warnings_about(dataset: Dataset, cap: Balance) -> tuple[str, ...]:
 
 
 def declare(
-    store: LedgerStore, *, actor: str, name: str, declaration: DatasetDeclaration, files: RecordFiles
+    store: LedgerStore, *, actor: str, name: str, declaration: DatasetDeclaration, files: RecordFiles, sets_cap: bool
 ) -> Declared:
     """Declare a dataset, or change of it what may change.
 
@@ -126,8 +127,13 @@ def declare(
     again, as a new version. Derived columns that follow from what changed go. Metadata that are in the declaration are
     written; without them those stay that fit it.
 
+    Args:
+        sets_cap: Whether the actor may set a cap; who may not opens a population without one, of which nothing is
+            released until somebody else sets it.
+
     Raises:
         InvalidRequest: A new population comes without a cap.
+        Forbidden: It states another cap than there is, and the actor may set none.
         AlreadyCharged: Relation, person key, kind of account, what a row is, or the population's sensitive columns
             would change after a charge.
         Conflict: It would move to another population, change what its population's other datasets rest on, or have
@@ -141,7 +147,9 @@ def declare(
         _require_free_name(name, before)
         population = _population_for(transaction, name, declaration, before)
         _require_rows_alike(transaction.connection, declaration.table, before)
-        _record_population(transaction, actor, population, declaration, name)
+        _record_population(
+            transaction, actor, population, _with_cap(transaction, population, declaration, sets_cap), name
+        )
         schema = declaration.table
         present = _schemas(transaction.connection, population)
         require_one_set(
@@ -370,6 +378,19 @@ def _population_for(
     return resolved
 
 
+def _with_cap(
+    transaction: Transaction, population: str, declaration: DatasetDeclaration, sets_cap: bool
+) -> DatasetDeclaration:
+    """The declaration as far as the actor may declare: one who sets no cap leaves it as it is, at first at nothing."""
+    if sets_cap:
+        return declaration
+    now = ledger.population_balance(transaction.connection, population).limit
+    if declaration.cap not in (None, now):
+        raise Forbidden("Your role sets no cap: leave it out of the declaration, and a budget officer sets it.")
+    known = datasets.find_population(transaction.connection, population) is not None
+    return declaration if known else declaration.model_copy(update={"cap": now})
+
+
 def _record_population(
     transaction: Transaction, actor: str, name: str, declaration: DatasetDeclaration, dataset: str
 ) -> None:
@@ -401,7 +422,7 @@ def _record_population(
     limited = balance
     if declaration.cap is not None:
         if before is not None:
-            _require_kind(connection, name, balance, declaration.cap)
+            require_kind(connection, name, balance, declaration.cap)
         limited = balance.limited(declaration.cap)
     if before != after or limited != balance:
         transaction.append(
@@ -412,7 +433,7 @@ def _record_population(
         )  # fmt: skip
 
 
-def _require_kind(connection: Connection, population: str, balance: Balance, cap: Loss) -> None:
+def require_kind(connection: Connection, population: str, balance: Balance, cap: Loss) -> None:
     """Refuse a cap in the terms of the other kind of account but before any charge, be the one before of nothing."""
     if balance.limit.kind == cap.kind:
         return

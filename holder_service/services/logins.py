@@ -1,4 +1,5 @@
-"""Sessions of administrators in the console: opened by a key or a sign-in, ended by time, logging out, or with the key.
+"""Sessions of the holder's own people in the console: opened by a key or a sign-in, ended by time, logging out, or with
+the key.
 
 Neither token nor key is kept, only the token's hash, and the key's id or the account that the identity provider named.
 So what the session may do is looked up each time: a key that is withdrawn or expired, an account that is disabled,
@@ -14,7 +15,7 @@ from typing import Final
 
 from holder_service.domain.errors import Forbidden, Unauthenticated
 from holder_service.identity.tokens import Identity, RefusedToken
-from holder_service.services.access import Caller, Proof, authenticate, caller_of
+from holder_service.services.access import STAFF, Caller, Proof, authenticate, caller_of
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import sessions
 from holder_service.storage.database import Connection
@@ -33,11 +34,11 @@ class Session:
 
 
 def log_in(store: LedgerStore, key_text: str) -> Session:
-    """Open a session with an administrator's key.
+    """Open a session with a key of one of the holder's own people.
 
     Raises:
         Unauthenticated: The key is malformed, unknown, withdrawn, expired, or its account is disabled.
-        Forbidden: It is an auditor's.
+        Forbidden: It is an auditor's, or for the metrics.
     """
     return _open(store, authenticate(store, key_text), store.clock() + SESSION_LIFETIME)
 
@@ -47,7 +48,7 @@ def sign_in(store: LedgerStore, identity: Identity) -> Session:
 
     Raises:
         Unauthenticated: The token has expired.
-        Forbidden: It opens no account, or none of an administrator.
+        Forbidden: It opens no account, or none of the holder's own people.
     """
     return _open(store, caller_of(store, identity), min(identity.expires, store.clock() + SESSION_LIFETIME))
 
@@ -68,18 +69,18 @@ def resume(store: LedgerStore, token: str, *, issuer: str | None) -> Session:
 
     Raises:
         Unauthenticated: There is none, it has ended, or the key that opened it is no longer in force.
-        Forbidden: The account is disabled, or no administrator's.
+        Forbidden: The account is disabled, or of no such role.
     """
     stored = store.look_up(sessions.find_session, _hash(token))
     if stored is not None:
         expires = datetime.fromisoformat(stored.expires)
         if store.clock() < expires and stored.issuer in (None, issuer):
-            return Session(_administrator(caller_of(store, _proof(stored, expires))), token, expires)
+            return Session(_of_staff(caller_of(store, _proof(stored, expires))), token, expires)
     raise Unauthenticated
 
 
 def _open(store: LedgerStore, caller: Caller, expires: datetime) -> Session:
-    session = Session(_administrator(caller), secrets.token_urlsafe(32), expires)
+    session = Session(_of_staff(caller), secrets.token_urlsafe(32), expires)
     until, proof = expires.isoformat(), caller.proof
     if isinstance(proof, str):
         stored = StoredSession(_hash(session.token), until, key_id=proof)
@@ -104,10 +105,10 @@ def log_out(store: LedgerStore, token: str) -> None:
     store.database.write(lambda connection: sessions.remove(connection, _hash(token)))
 
 
-def _administrator(caller: Caller) -> Caller:
-    if caller.role == "administrator":
+def _of_staff(caller: Caller) -> Caller:
+    if caller.role in STAFF:
         return caller
-    raise Forbidden("The console is for administrators: it takes an administrator's key, and this is none.")
+    raise Forbidden(f"The console takes an account of the role {', '.join(STAFF)}, and this is of {caller.role}.")
 
 
 def _hash(token: str) -> bytes:

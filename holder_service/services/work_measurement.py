@@ -240,7 +240,7 @@ def _load(holder: Holder, name: str, people: int, source: Path, *, aggregates: b
     declaration = DatasetDeclaration.model_validate(
         {**rows, "cap": AMPLE, "records_max": people, "columns": [*columns, groups, halves, label]}
     )
-    datasets.declare(holder.store, actor=AUDITOR, name=name, declaration=declaration, files=holder.files)
+    datasets.declare(holder.store, actor=AUDITOR, name=name, declaration=declaration, files=holder.files, sets_cap=True)
     rng = random.Random(people)  # noqa: S311 - invented people
     with source.open("w", encoding="utf-8") as file:
         file.write(",".join(["id", *(column["name"] for column in columns), "group", "half", "label"]) + "\n")

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import accounts, api_keys
+from shared.datasets import Role
 
 _FIND_KEY = Prepared(
     select(api_keys, accounts.c.role, accounts.c.created.label("opened"), accounts.c.disabled, accounts.c.display_name)
@@ -20,7 +21,7 @@ class Account:
     """Who may call, in one of the roles of `shared.datasets.Role`. People read `display_name`, if there is one."""
 
     name: str
-    role: str
+    role: Role
     created: str
     disabled: bool
     display_name: str | None = None

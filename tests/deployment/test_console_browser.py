@@ -65,7 +65,7 @@ def at_home(url: str, holder: TestedHolder) -> bool:
 
 def log_in(page: Page, holder: TestedHolder) -> None:
     page.goto("/console")
-    page.get_by_label("Administrator’s key").fill(holder.admin_key)
+    page.get_by_label("Your key").fill(holder.admin_key)
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 

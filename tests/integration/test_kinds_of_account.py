@@ -55,8 +55,8 @@ def test_a_cap_that_a_restore_closed_keeps_its_kind_although_no_charge_is_left(s
     assert kinds == {"sums": False, "rhos": True}
     with visitor(holder) as visits:
         page = visits.get("/console/datasets/rhos").text
-        again = {"epsilon": "", "rho": "0.05", "delta": "0.000001", "records_max": "10000"}
-        assert "ρ 0.05" in visits.send("/console/datasets/rhos", again, to="limits").text
+        again = {"epsilon": "", "rho": "0.05", "delta": "0.000001"}
+        assert "ρ 0.05" in visits.send("/console/datasets/rhos", again, to="cap").text
     assert '"rho": "0"' in page
     assert holder.is_intact()
 

@@ -280,6 +280,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 name=name,
                 declaration=declaration,
                 files=self.holder.files,
+                sets_cap=True,
             ),
         )
 

@@ -348,11 +348,11 @@ def test_a_watch_is_charged_once_as_pure(sqlite_monthly: TestedHolder) -> None:
 
 def test_an_administrator_chooses_and_grants_rho_in_the_console(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.declare("monthly", cap={"epsilon": "1"})
-    limits = {"epsilon": "", "rho": "0.05", "delta": "0.000001", "records_max": "10000"}
+    limits = {"epsilon": "", "rho": "0.05", "delta": "0.000001"}
     with visitor(sqlite_holder) as visits:
         assert "fixes whether it is in ε or in ρ" in visits.get("/console/datasets/monthly").text
-        changed = visits.send("/console/datasets/monthly", limits, to="limits")
-        both = visits.send("/console/datasets/monthly", {**limits, "epsilon": "1"}, to="limits")
+        changed = visits.send("/console/datasets/monthly", limits, to="cap")
+        both = visits.send("/console/datasets/monthly", {**limits, "epsilon": "1"}, to="cap")
         granting = {"dataset": "monthly", "auditor": "ADR", "epsilon": "", "rho": "0.02", "delta": "0", "expires": ""}
         granted = visits.send("/console/budgets", granting)
         again = visits.get("/console/datasets/monthly")

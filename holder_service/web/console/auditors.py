@@ -1,5 +1,7 @@
 """The console's pages about accounts and their keys: opened, issued, withdrawn, disabled."""
 
+from typing import get_args
+
 from fastapi import APIRouter, Response
 
 from holder_service.domain.errors import Conflict
@@ -7,10 +9,10 @@ from holder_service.services import access, budgets, watching
 from holder_service.services.access import IssuedKey
 from holder_service.storage.accounts import ApiKey
 from holder_service.web.console.pages import ROOT
-from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
+from holder_service.web.console.session import AdministratorVisit, CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.words import beside
 from holder_service.web.edge.dependencies import PathName
-from shared.datasets import AccountChange, NewAuditor
+from shared.datasets import AccountChange, NewAuditor, Role
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 
@@ -19,12 +21,14 @@ router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=Fals
 def list_accounts(visit: Visitor) -> Response:
     """All accounts."""
     found = access.every_account(visit.store)
-    return visit.page("auditors.html.j2", section="auditors", accounts=found, now=visit.store.clock().isoformat())
+    return visit.page("auditors.html.j2", section="auditors", accounts=found, now=visit.store.clock().isoformat(),
+        roles=get_args(Role),
+    )  # fmt: skip
 
 
 @router.post("/auditors")
 @or_again(list_accounts)
-def open_account(visit: Visitor, form: CheckedForm) -> Response:
+def open_account(visit: AdministratorVisit, form: CheckedForm) -> Response:
     """Open an account, and show its first key."""
     new = NewAuditor.model_validate(
         {
@@ -50,7 +54,7 @@ def show_account(visit: Visitor, auditor: PathName) -> Response:
 
 @router.post("/auditors/{auditor}/keys")
 @or_again(show_account)
-def issue_key(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
+def issue_key(visit: AdministratorVisit, auditor: PathName, form: CheckedForm) -> Response:
     """Give an account a further key, and show it."""
     if form.text("newest") != _newest_key(access.read_account(visit.store, auditor)[1]):
         # The answer is a page and no redirect, because the key is shown only there.
@@ -61,7 +65,7 @@ def issue_key(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
 
 @router.post("/auditors/{auditor}/keys/{key}/withdraw")
 @or_again(show_account)
-def withdraw_key(visit: Visitor, auditor: PathName, key: PathName, _: CheckedForm) -> Response:
+def withdraw_key(visit: AdministratorVisit, auditor: PathName, key: PathName, _: CheckedForm) -> Response:
     """Make a key invalid at once."""
     access.withdraw_key(visit.store, actor=visit.actor, account=auditor, key_id=key)
     return visit.done(f"{ROOT}/auditors/{auditor}", f"Key {key} is withdrawn.")
@@ -69,7 +73,7 @@ def withdraw_key(visit: Visitor, auditor: PathName, key: PathName, _: CheckedFor
 
 @router.post("/auditors/{auditor}/display-name")
 @or_again(show_account)
-def set_display_name(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
+def set_display_name(visit: AdministratorVisit, auditor: PathName, form: CheckedForm) -> Response:
     """Change what people read of an account."""
     change = AccountChange(display_name=form.text("display_name") or None)
     access.set_display_name(visit.store, actor=visit.actor, account=auditor, display_name=change.display_name)
@@ -78,7 +82,7 @@ def set_display_name(visit: Visitor, auditor: PathName, form: CheckedForm) -> Re
 
 @router.post("/auditors/{auditor}/state")
 @or_again(show_account)
-def set_disabled(visit: Visitor, auditor: PathName, form: CheckedForm) -> Response:
+def set_disabled(visit: AdministratorVisit, auditor: PathName, form: CheckedForm) -> Response:
     """Stop an account from calling, or let it call again."""
     disabled = form.text("disabled") == "true"
     access.set_disabled(visit.store, actor=visit.actor, account=auditor, disabled=disabled)

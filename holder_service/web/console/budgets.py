@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from holder_service.services import access, budgets, overview
 from holder_service.web.console.forms import Form, one_kind
 from holder_service.web.console.pages import ROOT
-from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
+from holder_service.web.console.session import CheckedForm, ConsoleRoute, OfficerVisit, Visit, Visitor, or_again
 from holder_service.web.console.words import loss
 from shared.datasets import BudgetGrant
 
@@ -35,7 +35,7 @@ def _list_of(visit: Visit, form: Form) -> Response:
 
 @router.post("/budgets")
 @or_again(_list_of)
-def set_budget(visit: Visitor, form: CheckedForm) -> Response:
+def set_budget(visit: OfficerVisit, form: CheckedForm) -> Response:
     """Grant, raise, lower or revoke a budget."""
     dataset, auditor = form.text("dataset"), form.text("auditor")
     grant = BudgetGrant.model_validate(

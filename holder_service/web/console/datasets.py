@@ -9,18 +9,29 @@ from pydantic import ValidationError
 
 from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, located
 from holder_service.domain.errors import InvalidRequest
-from holder_service.services import access, columns, datasets, loads, overview, rehearsal_publishing
+from holder_service.services import access, budgets, columns, datasets, loads, overview, rehearsal_publishing
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
 from holder_service.web.console.forms import Form, one_kind
 from holder_service.web.console.pages import ROOT
-from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
+from holder_service.web.console.session import (
+    AdministratorVisit,
+    CheckedForm,
+    ConsoleRoute,
+    OfficerVisit,
+    StewardVisit,
+    Visit,
+    Visitor,
+    or_again,
+)
 from holder_service.web.console.transparency import transparency_page
+from holder_service.web.console.words import loss
 from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.problems import validation_refusal
-from shared.datasets import DatasetDeclaration
+from holder_service.web.edge.roles import OFFICERS
+from shared.datasets import CapChange, DatasetDeclaration
 from shared.metadata import DatasetMetadata
 from shared.rehearsals import RehearsalRequest
 
@@ -40,14 +51,14 @@ def list_datasets(visit: Visitor) -> Response:
 
 
 @router.get("/declare")
-def show_declare(visit: Visitor) -> Response:
+def show_declare(visit: StewardVisit) -> Response:
     """The form to declare a dataset by."""
     return visit.page("declare.html.j2", section="datasets", name="", example=declared_text(EXAMPLE), checked=None)
 
 
 @router.post("/declare")
 @or_again(show_declare)
-def declare(visit: Visitor, form: CheckedForm) -> Response:
+def declare(visit: StewardVisit, form: CheckedForm) -> Response:
     """Declare a new dataset."""
     name = form.name("name")
     if any(dataset.name == name for dataset in datasets.every_dataset(visit.store)):
@@ -86,24 +97,34 @@ def report(visit: Visitor, dataset: PathName) -> Response:
 
 @router.post("/datasets/{dataset}/limits")
 @or_again(show_dataset)
-def change_limits(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
-    """Change the population's cap and the dataset's largest number of records."""
+def change_limits(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Response:
+    """Change the dataset's largest number of records."""
     document = _declaration(*_found(visit, dataset)).model_dump(mode="json", exclude_none=True)
-    document["cap"] = one_kind(form) | {"delta": form.text("delta")}
     document["records_max"] = form.whole_number("records_max")
     return _declared(visit, dataset, DatasetDeclaration.model_validate(document))
 
 
+@router.post("/datasets/{dataset}/cap")
+@or_again(show_dataset)
+def set_cap(visit: OfficerVisit, dataset: PathName, form: CheckedForm) -> Response:
+    """Change the population's cap."""
+    change = CapChange.model_validate({"cap": one_kind(form) | {"delta": form.text("delta")}})
+    population = datasets.read_dataset(visit.store, dataset).population
+    now = budgets.set_cap(visit.store, actor=visit.actor, population=population, cap=change.cap)
+    text = f"The cap of population {population} is now {loss(now.cap)}; {loss(now.remaining)} is left."
+    return visit.done(path_of(dataset), text)
+
+
 @router.post("/datasets/{dataset}/declaration")
 @or_again(show_dataset)
-def change_declaration(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+def change_declaration(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Response:
     """Declare a dataset again."""
     return _declared(visit, dataset, _read(form))
 
 
 @router.post("/datasets/{dataset}/metadata")
 @or_again(show_dataset)
-def write_metadata(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+def write_metadata(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Response:
     """Write anew what people read of a dataset."""
     words = _read_words(form)
     try:
@@ -115,7 +136,7 @@ def write_metadata(visit: Visitor, dataset: PathName, form: CheckedForm) -> Resp
 
 @router.post("/datasets/{dataset}/columns/delete")
 @or_again(show_dataset)
-def delete_column(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+def delete_column(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Response:
     """Delete an auditor's derived column."""
     columns.take_away(
         visit.store, visit.holder.files, actor=visit.actor, dataset=dataset, identity=form.text("column"), auditor=None
@@ -125,7 +146,7 @@ def delete_column(visit: Visitor, dataset: PathName, form: CheckedForm) -> Respo
 
 @router.post("/datasets/{dataset}/rehearsal")
 @or_again(show_dataset)
-def publish_rehearsal(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+def publish_rehearsal(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Response:
     """Publish a rehearsal of a dataset, or publish it anew."""
     people = form.whole_number("people") if form.text("people") else None
     request = RehearsalRequest.model_validate({"people": people})
@@ -135,7 +156,7 @@ def publish_rehearsal(visit: Visitor, dataset: PathName, form: CheckedForm) -> R
 
 @router.post("/datasets/{dataset}/retire")
 @or_again(show_dataset)
-def retire(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+def retire(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Response:
     """Take a dataset and its records away."""
     if form.text("confirm") != dataset:
         raise InvalidRequest(f"To retire the dataset write its name, {dataset}, into the field.")
@@ -145,7 +166,7 @@ def retire(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
 
 @router.post("/populations/merge")
 @or_again(list_datasets)
-def merge(visit: Visitor, form: CheckedForm) -> Response:
+def merge(visit: AdministratorVisit, form: CheckedForm) -> Response:
     """Join one population to another."""
     into, source = form.text("into"), form.text("population")
     datasets.merge(visit.store, actor=visit.actor, into=into, source=source)
@@ -154,7 +175,7 @@ def merge(visit: Visitor, form: CheckedForm) -> Response:
 
 @router.post("/populations/overlaps")
 @or_again(list_datasets)
-def look(visit: Visitor, form: CheckedForm) -> Response:
+def look(visit: AdministratorVisit, form: CheckedForm) -> Response:
     """Look whether two populations share people."""
     found = look_at_overlap(
         visit.store,
@@ -220,7 +241,12 @@ def _refused(text: str, faults: Sequence[dict[str, str]]) -> InvalidRequest:
 def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Response:
     """Declare a dataset."""
     declared = datasets.declare(
-        visit.store, actor=visit.actor, name=name, declaration=declaration, files=visit.holder.files
+        visit.store,
+        actor=visit.actor,
+        name=name,
+        declaration=declaration,
+        files=visit.holder.files,
+        sets_cap=OFFICERS.admits(visit.session.caller),
     ).dataset
     loaded = "" if declared.version else " Its records are to be loaded."
     return visit.done(path_of(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")

@@ -16,7 +16,15 @@ from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.console.forms import read_timestamp
 from holder_service.web.console.pages import ROOT
-from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visit, Visitor, or_again
+from holder_service.web.console.session import (
+    AdministratorVisit,
+    CheckedForm,
+    ConsoleRoute,
+    ReaderVisit,
+    Visit,
+    Visitor,
+    or_again,
+)
 from shared import limits
 from shared.datasets import Restore
 
@@ -81,7 +89,7 @@ def export_entries(visit: Visitor, filters: FilterText) -> Response:
 
 
 @router.post("/ledger/verify")
-def verify(visit: Visitor, _: CheckedForm) -> Response:
+def verify(visit: ReaderVisit, _: CheckedForm) -> Response:
     """Recompute the chain and every balance, and say what was found."""
     found = ledger_reading.verify(visit.store)
     text = f"Broken at entry {found.broken_at}: {found.reason}."
@@ -91,7 +99,7 @@ def verify(visit: Visitor, _: CheckedForm) -> Response:
 
 
 @router.post("/signing-keys")
-def rotate_signing_key(visit: Visitor, form: CheckedForm) -> Response:
+def rotate_signing_key(visit: AdministratorVisit, form: CheckedForm) -> Response:
     """Put a new signing key in force."""
     if form.text("newest") != visit.holder.public_keys().keys[-1].id:
         raise Conflict("This form was sent before, or somebody else put a key in force meanwhile: look below.")
@@ -107,7 +115,7 @@ def show_restore(visit: Visitor) -> Response:
 
 @router.post("/restore")
 @or_again(show_restore)
-def record_restore(visit: Visitor, form: CheckedForm) -> Response:
+def record_restore(visit: AdministratorVisit, form: CheckedForm) -> Response:
     """Record that the database was restored from a copy."""
     restore = Restore(reason=form.text("reason"))
     entry = ledger_reading.record_restore(visit.store, actor=visit.actor, reason=restore.reason).entry

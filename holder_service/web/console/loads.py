@@ -16,7 +16,7 @@ from holder_service.web.console.datasets import path_of, show_dataset
 from holder_service.web.console.files import format_of, receive_form
 from holder_service.web.console.forms import Form
 from holder_service.web.console.pages import ROOT, Refusal
-from holder_service.web.console.session import CheckedForm, ConsoleRoute, Visitor
+from holder_service.web.console.session import CheckedForm, ConsoleRoute, StewardVisit
 from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.uploads import Received, load_upload, load_url
 
@@ -27,7 +27,7 @@ router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=Fals
 
 
 @router.get("/datasets/{dataset}/loads")
-def show_loads(visit: Visitor, dataset: PathName) -> Response:
+def show_loads(visit: StewardVisit, dataset: PathName) -> Response:
     """How far the loads of a dataset are; the page comes again by itself until there are none."""
     under_way = loads.under_way(visit.store, visit.holder.files, dataset)
     return visit.page(
@@ -37,7 +37,7 @@ def show_loads(visit: Visitor, dataset: PathName) -> Response:
 
 
 @router.post("/datasets/{dataset}/records")
-async def load_records(request: Request, visit: Visitor, dataset: PathName) -> Response:
+async def load_records(request: Request, visit: StewardVisit, dataset: PathName) -> Response:
     """Load records from a file: all of them, or none."""
     fields: dict[str, str] = {}
 
@@ -58,7 +58,7 @@ async def load_records(request: Request, visit: Visitor, dataset: PathName) -> R
 
 
 @router.post("/datasets/{dataset}/records/url")
-async def load_records_from(visit: Visitor, dataset: PathName, form: CheckedForm) -> Response:
+async def load_records_from(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Response:
     """Load records from files that the holder reads by itself: all of them, or none."""
     try:
         source = RecordsUrl(form.text("url"), format_of(form.values))

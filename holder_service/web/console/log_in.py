@@ -72,7 +72,7 @@ async def _log_in_form(request: Request) -> Form:
 
 @router.post("/log-in")
 def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_log_in_form)]) -> Response:
-    """Open a session with an administrator's key."""
+    """Open a session with a key of one of the holder's own people."""
     limit: LogInLimit = request.app.state.log_in_limit
     address = request.client.host if request.client else ""
     then = form.values.get("then", ROOT)

@@ -28,6 +28,7 @@ from shared.problems import TITLES
 
 ROOT: Final = "/console"
 LOG_IN: Final = f"{ROOT}/log-in"
+LOG_OUT: Final = f"{ROOT}/log-out"
 STATIC: Final = f"{ROOT}/static"
 STATIC_FOLDER: Final = Path(__file__).parent / "static"
 HEADERS: Final = {

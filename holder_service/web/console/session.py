@@ -1,4 +1,4 @@
-"""Who visits the console: each request of an administrator who is logged in, and what happens to other requests.
+"""Who visits the console: each request of somebody who is logged in, and what happens to other requests.
 
 The session's cookie holds a random token; the store has its hash (`services.logins`).
 """
@@ -23,8 +23,9 @@ from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.logins import Session
 from holder_service.web.console.cookies import Cookie, check_origin, form_token, opened, sealed
 from holder_service.web.console.forms import Form, read_form
-from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
+from holder_service.web.console.pages import LOG_IN, LOG_OUT, ROOT, Refusal, render
 from holder_service.web.edge.dependencies import TheHolder
+from holder_service.web.edge.roles import ADMINISTRATORS, OFFICERS, READERS, STEWARDS, Admission
 
 SESSION_COOKIE: Final = Cookie("holder-session")
 MESSAGE_COOKIE: Final = Cookie("holder-message")
@@ -37,7 +38,7 @@ class LogInNeeded(Exception):
 
 @dataclass(slots=True)
 class Visit:
-    """A request of an administrator who is logged in; the form that was sent, and why it was refused, if it was."""
+    """A request of one of the holder's own people who is logged in; the form that was sent, and why it was refused."""
 
     request: Request
     holder: Holder
@@ -54,6 +55,12 @@ class Visit:
         """In whose name things are done."""
         return self.session.caller.name
 
+    @property
+    def rights(self) -> dict[str, bool]:
+        """What a page offers to whoever visits, and the routes take from nobody else."""
+        admissions = {"administer": ADMINISTRATORS, "declare": STEWARDS, "grant": OFFICERS}
+        return {name: one.admits(self.session.caller) for name, one in admissions.items()}
+
     def page(self, template: str, *, section: str, **context: Any) -> Response:
         """A page of the console: with the message that a redirect left for it, a refusal, and what was refused."""
         kept = MESSAGE_COOKIE.read(self.request)
@@ -61,7 +68,7 @@ class Visit:
             template, refusal=self.refusal, entered=self.form if self.refusal else None, section=section,
             session=self.session, organisation=self.holder.settings.organisation,
             message=opened(self.session.token, kept), form_token=form_token(self.session.token),
-            here=self.request.url.path, **context,
+            here=self.request.url.path, may=self.rights, **context,
         )  # fmt: skip
         if kept:
             MESSAGE_COOKIE.delete(response, self.request)
@@ -105,7 +112,14 @@ def or_again(page: Handler) -> Callable[[Handler], Handler]:
 
 
 class ConsoleRoute(APIRoute):
-    """A route whose refusals are pages too."""
+    """A route whose refusals are pages too; one that takes a form says who may send it."""
+
+    def __init__(self, path: str, *arguments: Any, **named: Any) -> None:
+        super().__init__(path, *arguments, **named)
+        found = [one.call.admission for one in self.dependant.dependencies if isinstance(one.call, Visiting)]
+        self.admission = found[0] if found else None
+        if "POST" in (self.methods or ()) and self.admission is None and path not in (LOG_IN, LOG_OUT):
+            raise TypeError(f"{path} does not say who may send its form: ask for a visit of some roles.")
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The framework's handler, whose errors become a page or the way to the log-in."""
@@ -144,7 +158,28 @@ def visitor(request: Request, holder: TheHolder) -> Visit:
     return visit
 
 
+@dataclass(frozen=True, slots=True)
+class Visiting:
+    """A visit of somebody who has one of some roles: what a route that changes something asks for."""
+
+    admission: Admission
+
+    async def __call__(self, visit: Annotated[Visit, Depends(visitor)]) -> Visit:
+        """The visit, or a page that refuses.
+
+        Raises:
+            Forbidden: The visitor has none of the roles.
+        """
+        self.admission.require(visit.session.caller)
+        return visit
+
+
 Visitor = Annotated[Visit, Depends(visitor)]
+"""Any of the holder's own people."""
+AdministratorVisit = Annotated[Visit, Depends(Visiting(ADMINISTRATORS))]
+StewardVisit = Annotated[Visit, Depends(Visiting(STEWARDS))]
+OfficerVisit = Annotated[Visit, Depends(Visiting(OFFICERS))]
+ReaderVisit = Annotated[Visit, Depends(Visiting(READERS))]
 
 
 async def checked_form(request: Request, visit: Visitor) -> Form:

@@ -6,9 +6,9 @@ from typing import Any
 
 import jiter
 from fastapi import Request, Response
-from fastapi.routing import APIRoute
 
 from holder_service.domain.errors import InvalidRequest, TooLargeBody, TooManyParts, TooSlow, UnsupportedMediaType
+from holder_service.web.edge.roles import RoleRoute
 from shared import limits
 
 
@@ -75,7 +75,7 @@ async def read_bounded(request: Request, *, bytes_max: int, media_type: str | No
     return bytes(body)
 
 
-class StrictRoute(APIRoute):
+class StrictRoute(RoleRoute):
     """A route that hands its endpoint a `StrictRequest`, and reads the document if the endpoint takes one."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -84,6 +84,8 @@ class StrictRoute(APIRoute):
 
         async def strictly(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
+            if self.admission is not None:
+                self.admission.require(request.state.caller)  # before anything is read
             if self.body_field is not None:
                 await strict.read_document()
             return await handle(strict)

@@ -1,4 +1,4 @@
-"""Who calls, and the holder that answers: what every route needs before it does anything.
+"""Who calls, and the holder that answers: what every route needs before it does anything (who may: `roles`).
 
 Authentication stands before routing and before any body is read, and it is the default: of all that
 lies under `/v1/`, only the public signing keys can be had without a key. The metrics need one too; the
@@ -6,8 +6,7 @@ console has sessions of its own. A key for the metrics opens nothing else, whate
 """
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import Depends, Path, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,10 +19,9 @@ from holder_service.services.holder import Holder
 from holder_service.web.edge.lanes import LOOKING_UP, Lane
 from holder_service.web.edge.problems import problem_response
 from holder_service.web.edge.release_slots import ReleaseSlots
+from holder_service.web.edge.roles import METRICS, needs_key
 from shared.text import Name
 
-PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys"})
-METRICS: Final = "/metrics"
 _log = logging.getLogger(__name__)
 
 
@@ -67,11 +65,6 @@ class Authentication:
         return caller_of(store, provider.tokens.bearer(token, now=store.clock()))
 
 
-def needs_key(path: str) -> bool:
-    """Whether a path is served to the holders of keys alone."""
-    return path == METRICS or (path.startswith("/v1") and path not in PUBLIC_UNDER_V1)
-
-
 def _bearer_key(scope: Scope) -> str:
     values = [value for name, value in scope["headers"] if name == b"authorization"]
     scheme, _, key = values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")
@@ -96,35 +89,8 @@ async def _column_slots(request: Request) -> ReleaseSlots:
     return slots
 
 
-async def _caller(request: Request) -> Caller:
-    caller: Caller = request.state.caller
-    return caller
-
-
-def _only(*roles: str, refusal: str) -> Callable[[Request], Awaitable[Caller]]:
-    """The caller, who has to have one of some roles. One look-up, because each costs every call of an auditor."""
-
-    async def admitted(request: Request) -> Caller:
-        caller = await _caller(request)
-        if caller.role in roles:
-            return caller
-        raise Forbidden(refusal)
-
-    return admitted
-
-
-_auditor = _only("auditor", refusal="Only an auditor's key may do this; an administrator asks no plans.")
-_administrator = _only("administrator", refusal="Only an administrator's key may do this.")
-_metrics_reader = _only(
-    "metrics", "administrator", refusal="Only an administrator's key, or one for the metrics, may do this."
-)
-
 TheHolder = Annotated[Holder, Depends(_holder)]
 TheSlots = Annotated[ReleaseSlots, Depends(_slots)]
-AnyCaller = Annotated[Caller, Depends(_caller)]
-Auditor = Annotated[Caller, Depends(_auditor)]
-Administrator = Annotated[Caller, Depends(_administrator)]
-MetricsReader = Annotated[Caller, Depends(_metrics_reader)]
 TheColumnSlots = Annotated[ReleaseSlots, Depends(_column_slots)]
 PathName = Annotated[Name, Path()]
 """A name in a path."""

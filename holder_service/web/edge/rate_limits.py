@@ -17,8 +17,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holder_service.web.edge.dependencies import needs_key
 from holder_service.web.edge.problems import problem_response
+from holder_service.web.edge.roles import needs_key
 
 BURST_S: Final = 10
 ATTEMPTS_SHARE: Final = 0.1

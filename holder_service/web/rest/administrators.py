@@ -10,7 +10,6 @@ from holder_service.services import access, budgets, columns, datasets, loads, r
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import (
-    Administrator,
     PathAuditor,
     PathColumn,
     PathDataset,
@@ -18,6 +17,7 @@ from holder_service.web.edge.dependencies import (
     PathPopulation,
     TheHolder,
 )
+from holder_service.web.edge.roles import OFFICERS, Administrator, Officer, Reader, Steward
 from holder_service.web.edge.uploads import body_of, load_upload, load_url
 from holder_service.web.rest.answers import (
     AccountList,
@@ -32,7 +32,7 @@ from holder_service.web.rest.answers import (
     ShownKey,
 )
 from holder_service.web.rest.contract import FILE_BODY, refusals
-from shared.datasets import AccountChange, Budget, BudgetGrant, DatasetDeclaration, NewAuditor
+from shared.datasets import AccountChange, Budget, BudgetGrant, CapChange, DatasetDeclaration, NewAuditor, PopulationCap
 from shared.metadata import DatasetMetadata
 from shared.rehearsals import RehearsalRequest
 from shared.request_model import RequestModel
@@ -92,14 +92,14 @@ def open_account(holder: TheHolder, caller: Administrator, response: Response, n
 
 
 @router.get("/auditors")
-def list_accounts(holder: TheHolder, _: Administrator) -> AccountList:
+def list_accounts(holder: TheHolder, _: Reader) -> AccountList:
     """All accounts with their keys' ids and times."""
     found = access.every_account(holder.store)
     return AccountList(auditors=tuple(ListedAccount.of(account, keys) for account, keys in found))
 
 
 @router.get("/auditors/{auditor}", openapi_extra=refusals("not-found"))
-def show_account(holder: TheHolder, _: Administrator, auditor: PathAuditor) -> ListedAccount:
+def show_account(holder: TheHolder, _: Reader, auditor: PathAuditor) -> ListedAccount:
     """One account with its keys' ids and times."""
     return ListedAccount.of(*access.read_account(holder.store, auditor))
 
@@ -139,18 +139,19 @@ def withdraw_key(holder: TheHolder, caller: Administrator, auditor: PathAuditor,
     "/datasets/{dataset}", openapi_extra=refusals("invalid-amount", "already-charged", "conflict", "restore-unrecorded")
 )
 def declare_dataset(
-    holder: TheHolder, caller: Administrator, dataset: PathDataset, declaration: DatasetDeclaration
+    holder: TheHolder, caller: Steward, dataset: PathDataset, declaration: DatasetDeclaration
 ) -> DeclaredDataset:
-    """Declare a dataset and its population, or change of them what may change."""
+    """Declare a dataset and its population, or change of them what may change; a data steward states no cap."""
     declared = datasets.declare(
-        holder.store, actor=caller.name, name=dataset, declaration=declaration, files=holder.files
-    )
+        holder.store, actor=caller.name, name=dataset, declaration=declaration, files=holder.files,
+        sets_cap=OFFICERS.admits(caller),
+    )  # fmt: skip
     now = declared.dataset
     return DeclaredDataset(dataset=now.name, population=now.population, version=now.version, warnings=declared.warnings)
 
 
 @router.put("/datasets/{dataset}/metadata", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded"))
-def write_metadata(holder: TheHolder, caller: Administrator, dataset: PathDataset, metadata: DatasetMetadata) -> None:
+def write_metadata(holder: TheHolder, caller: Steward, dataset: PathDataset, metadata: DatasetMetadata) -> None:
     """Write anew what people read of a dataset; no plan, price or release changes, and nothing is loaded again."""
     datasets.describe(holder.store, actor=caller.name, name=dataset, words=metadata)
 
@@ -161,7 +162,7 @@ def write_metadata(holder: TheHolder, caller: Administrator, dataset: PathDatase
     openapi_extra=refusals("not-found", "invalid-amount", "conflict", "restore-unrecorded"),
 )
 def publish_rehearsal(
-    holder: TheHolder, caller: Administrator, response: Response, dataset: PathDataset, request: RehearsalRequest
+    holder: TheHolder, caller: Steward, response: Response, dataset: PathDataset, request: RehearsalRequest
 ) -> RehearsedDataset:
     """Publish a rehearsal of a dataset, or publish it anew: invented people, about whom every auditor may ask freely.
 
@@ -178,7 +179,7 @@ def publish_rehearsal(
 )
 async def load_records(
     holder: TheHolder,
-    caller: Administrator,
+    caller: Steward,
     dataset: PathDataset,
     request: Request,
     how: Annotated[LoadOptions, Query()],
@@ -198,7 +199,7 @@ async def load_records(
     openapi_extra=refusals("not-found", "invalid-records", "conflict", "restore-unrecorded"),
 )
 async def load_records_from(
-    holder: TheHolder, caller: Administrator, dataset: PathDataset, source: RecordsSource
+    holder: TheHolder, caller: Steward, dataset: PathDataset, source: RecordsSource
 ) -> LoadedRecords:
     """Load files that the holder reads by itself as a new version: all of them, or none and the version before stays.
 
@@ -212,7 +213,7 @@ async def load_records_from(
 
 
 @router.get("/datasets/{dataset}/records/loads", openapi_extra=refusals("not-found"))
-def list_loads(holder: TheHolder, _: Administrator, dataset: PathDataset) -> LoadList:
+def list_loads(holder: TheHolder, _: Steward, dataset: PathDataset) -> LoadList:
     """The loads of a dataset that are under way: what each does, and how much of that is done.
 
     How a load ended is answered to whoever loads.
@@ -221,13 +222,13 @@ def list_loads(holder: TheHolder, _: Administrator, dataset: PathDataset) -> Loa
 
 
 @router.delete("/datasets/{dataset}", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded"))
-def retire_dataset(holder: TheHolder, caller: Administrator, dataset: PathDataset) -> None:
+def retire_dataset(holder: TheHolder, caller: Steward, dataset: PathDataset) -> None:
     """Take a dataset, its records and its derived columns away; nothing that was spent comes back."""
     datasets.retire(holder.store, actor=caller.name, name=dataset, files=holder.files)
 
 
 @router.get("/datasets/{dataset}/columns", openapi_extra=refusals("not-found"))
-def list_columns_of_auditors(holder: TheHolder, _: Administrator, dataset: PathDataset) -> AuditorsColumnList:
+def list_columns_of_auditors(holder: TheHolder, _: Reader, dataset: PathDataset) -> AuditorsColumnList:
     """All derived columns about a dataset, with the auditors that made them."""
     found = columns.every_auditors(holder.store, holder.files, dataset=dataset)
     return AuditorsColumnList(
@@ -238,9 +239,7 @@ def list_columns_of_auditors(holder: TheHolder, _: Administrator, dataset: PathD
 @router.delete(
     "/datasets/{dataset}/columns/{column}", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded")
 )
-def delete_column_of_auditor(
-    holder: TheHolder, caller: Administrator, dataset: PathDataset, column: PathColumn
-) -> None:
+def delete_column_of_auditor(holder: TheHolder, caller: Steward, dataset: PathDataset, column: PathColumn) -> None:
     """Delete anybody's derived column with its values; what was released about it stays."""
     columns.take_away(
         holder.store, holder.files, actor=caller.name, dataset=dataset, identity=column, auditor=None
@@ -275,16 +274,25 @@ def look_at_populations(holder: TheHolder, caller: Administrator, pair: Populati
     openapi_extra=refusals("not-found", "invalid-amount", "conflict", "restore-unrecorded"),
 )
 def set_budget(
-    holder: TheHolder, caller: Administrator, dataset: PathDataset, auditor: PathAuditor, grant: BudgetGrant
+    holder: TheHolder, caller: Officer, dataset: PathDataset, auditor: PathAuditor, grant: BudgetGrant
 ) -> Budget:
     """Grant, raise, lower or (with "0") revoke an auditor's budget on the dataset's population."""
     return budgets.set_limit(holder.store, actor=caller.name, dataset=dataset, auditor=auditor, grant=grant)
 
 
+@router.put(
+    "/populations/{population}/cap",
+    openapi_extra=refusals("not-found", "invalid-amount", "already-charged", "conflict", "restore-unrecorded"),
+)
+def set_cap(holder: TheHolder, caller: Officer, population: PathPopulation, change: CapChange) -> PopulationCap:
+    """Set what all auditors together may be charged about a population, and nothing else of its datasets."""
+    return budgets.set_cap(holder.store, actor=caller.name, population=population, cap=change.cap)
+
+
 @router.get("/budgets")
 def list_budgets(
     holder: TheHolder,
-    _: Administrator,
+    _: Reader,
     population: Annotated[Name | None, Query(description="Only budgets with this population.")] = None,
     auditor: Annotated[Name | None, Query(description="Only budgets of this auditor.")] = None,
 ) -> BudgetList:

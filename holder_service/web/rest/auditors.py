@@ -13,7 +13,8 @@ from holder_service.services.holder import Holder
 from holder_service.storage import ledger, metadata
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import AnyCaller, Auditor, PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.roles import AnyCaller, Auditor
 from holder_service.web.rest.answers import DatasetList, ReleaseList, summaries
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import REFUSALS, released

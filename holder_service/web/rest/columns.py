@@ -14,7 +14,8 @@ from holder_service.services import columns, datasets
 from holder_service.services.columns import AskedColumn
 from holder_service.storage.columns import StoredColumn
 from holder_service.web.edge.bodies import StrictRoute, read_bounded, strict_document
-from holder_service.web.edge.dependencies import Auditor, PathColumn, PathDataset, TheColumnSlots, TheHolder
+from holder_service.web.edge.dependencies import PathColumn, PathDataset, TheColumnSlots, TheHolder
+from holder_service.web.edge.roles import Auditor
 from holder_service.web.edge.uploads import body_of, received
 from holder_service.web.rest.answers import ColumnList
 from holder_service.web.rest.contract import COLUMN_BODY, FILE_BODY, refusals

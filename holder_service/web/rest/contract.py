@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
-from holder_service.web.edge.dependencies import needs_key
 from holder_service.web.edge.problems import STATUS_BY_CODE
+from holder_service.web.edge.roles import ROLES, needs_key
 from holder_service.web.edge.uploads import MEDIA_TYPES
 from holder_service.web.rest.problem_help import HELP
 from shared.columns import DerivedColumn
@@ -27,9 +27,10 @@ DESCRIPTION: Final = f"""\
 Ask a holder of sensitive attributes for noisy counts, and administer it.
 
 **Who calls.** Send your key with every call: `Authorization: Bearer <key>`. Keys come from the holder's administrator,
-who opens an account in the console or by `POST /v1/admin/auditors`. An auditor's key asks, an administrator's key
-declares, loads and grants; calls of the tag *public* need none. Where the holder has an identity provider, its tokens
-stand for keys.
+who opens an account in the console or by `POST /v1/admin/auditors`. An auditor's key asks; an administrator's key
+does everything else, and the keys of viewers, data stewards and budget officers a part of it: `x-roles` lists the roles
+that may make a call. Calls of the tag *public* need no key. Where the holder has an
+identity provider, its tokens stand for keys.
 
 **Amounts** of ε and δ are decimal strings such as "0.1": a JSON number is refused, because 0.1 is none exactly.
 **Times** are ISO 8601 with their zone. **Counts** and scales of noise are in people.
@@ -44,11 +45,11 @@ TAGS: Final = (
     {"name": "auditor", "description": "Ask about datasets within a budget, with an auditor's key."},
     {
         "name": "everybody",
-        "description": "Look at what there is to ask about, with an auditor's or administrator's key.",
+        "description": "Look at what there is to ask about, with a key of any role but metrics.",
     },
     {
         "name": "administrator",
-        "description": "Accounts, datasets, records, budgets and the ledger, with an administrator's key.",
+        "description": "Accounts, datasets, records, budgets and the ledger, with a key of a role in `x-roles`.",
     },
     {"name": "public", "description": "Without a key."},
 )
@@ -125,6 +126,8 @@ def _complete(path: str, operation: dict[str, Any], example: dict[str, Any]) -> 
     """Add what the framework does not know to an operation."""
     operation["summary"] = operation["operationId"].replace("_", " ").capitalize()
     if needs_key(path):
+        if not operation.get(ROLES):
+            raise ValueError(f"{path} names no role that may call it: give it a route that knows its roles.")
         operation["security"] = [{"key": []}, {"token": []}]
     answers = {status: one for status, one in operation["responses"].items() if status.startswith("2")}
     for status, answer in answers.items():

@@ -4,12 +4,13 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from holder_service.domain.errors import RestoreUnrecorded, Unavailable
-from holder_service.web.edge.dependencies import MetricsReader, TheHolder
+from holder_service.web.edge.dependencies import TheHolder
 from holder_service.web.edge.metrics import Metrics
+from holder_service.web.edge.roles import MetricsReader, RoleRoute
 from holder_service.web.rest.answers import Alive, ReadyToRelease
 from holder_service.web.rest.contract import refusals
 
-router = APIRouter()
+router = APIRouter(route_class=RoleRoute)
 
 
 @router.get("/healthz", tags=["public"])

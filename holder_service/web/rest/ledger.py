@@ -12,7 +12,8 @@ from holder_service.services.transparency import transparency_report
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.console.transparency import transparency_document, transparency_page
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import Administrator, PathDataset, TheHolder
+from holder_service.web.edge.dependencies import PathDataset, TheHolder
+from holder_service.web.edge.roles import Administrator, Reader
 from holder_service.web.rest.answers import LedgerPage, ShownRestore, ShownVerification, TransparencyDocument
 from holder_service.web.rest.contract import refusals
 from shared import limits
@@ -51,7 +52,7 @@ Filter = Annotated[EntryFilter, Depends(_filter)]
 )
 def read_ledger(
     holder: TheHolder,
-    _: Administrator,
+    _: Reader,
     which: Filter,
     *,
     after: Annotated[int, Query(ge=0, le=limits.INTEGER_MAX, description="Only entries behind this number.")] = 0,
@@ -79,7 +80,7 @@ def read_ledger(
 
 
 @router.post("/ledger/verify")
-def verify_ledger(holder: TheHolder, _: Administrator) -> ShownVerification:
+def verify_ledger(holder: TheHolder, _: Reader) -> ShownVerification:
     """Recompute the chain and every balance, and compare the tables with what the entries say."""
     return ShownVerification.of(ledger_reading.verify(holder.store))
 
@@ -100,7 +101,7 @@ def record_restore(holder: TheHolder, caller: Administrator, response: Response,
 )
 def report_on_dataset(
     holder: TheHolder,
-    _: Administrator,
+    _: Reader,
     dataset: PathDataset,
     *,
     as_format: Annotated[

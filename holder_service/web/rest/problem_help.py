@@ -19,8 +19,8 @@ HELP: Final[Mapping[str, Help]] = {
         "from your identity provider.",
     ),
     "forbidden": Help(
-        "The key is valid, and its role may not make this call: auditors ask plans, a key for metrics reads `/metrics` "
-        "alone, administrators do the rest. Or a token is valid and opens no account.",
+        "The key is valid, and its role may not make this call: `x-roles` in the contract at `/openapi.json` lists the "
+        "roles that may. Or a token is valid and opens no account.",
         "Use a key of the role that `detail` names. An administrator who wants to ask plans opens an auditor's "
         "account. A token opens the account of the name that it gives, in a role that it has.",
     ),

@@ -8,7 +8,8 @@ from starlette.concurrency import run_in_threadpool
 from holder_service.services import releases
 from holder_service.services.asked import AnyQuote
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import Auditor, PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import TrainingList, summaries
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals

@@ -10,7 +10,8 @@ from holder_service.services import releases, watching
 from holder_service.services.asked import AnyQuote
 from holder_service.services.watching import ListedWatch
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import Auditor, PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import WatchList, WatchSummary
 from holder_service.web.rest.auditors import PLAN_REFUSALS
 from holder_service.web.rest.contract import refusals
