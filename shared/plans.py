@@ -103,14 +103,17 @@ class Batch(RequestModel):
 
     def names_sensitive(self, schema: Schema) -> bool:
         """Whether a rule names a sensitive column, or one that follows from it: a change may move a person then."""
-        return any(
-            schema.follows_sensitive(column) for column in {predicate.column for predicate, _ in self.predicates}
-        )
+        return any(map(schema.follows_sensitive, self.columns))
 
     @cached_property
     def predicates(self) -> Sequence[tuple[Predicate, int]]:
         """Each predicate object of its rules once, in reading order, and how often it is there."""
         return counted(rule for cell in self.cells for rule in cell.any_of)
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The names of the columns that its rules compare."""
+        return frozenset([predicate.column for predicate, _ in self.predicates])
 
     def first_with(self, predicate: Predicate) -> int:
         """The index of the first cell that has a predicate, itself and not one that is equal."""

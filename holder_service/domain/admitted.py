@@ -20,36 +20,33 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from shared import limits
 from shared.problems import TooLarge
-from shared.rules import Predicate, Rule
+from shared.rules import MISSING_TESTS, ORDERS, Predicate, Rule
 from shared.schema import Column, Schema, Value
 
 RUNS_ADDED_MAX: Final = 8
 """Beyond so many runs it is quicker to write a set down digit by digit."""
+
+NOT_CHECKED: Final = "A column of numbers is compared with numbers; check the plan against the schema first."
+_UP_TO: Final = frozenset({"le", "gt"})
+"""Comparisons that are between a threshold and the values above it; the others are between it and those below it."""
+_FROM_BELOW: Final = frozenset({"lt", "le"})
 
 Runs = tuple[tuple[int, int], ...]
 """A set of atoms as its runs of consecutive ones, ascending: of each the first, and the one behind the last."""
 
 Path = list[tuple[str, int]]
 
-_Meaning = tuple[str, str, Value | None, tuple[Value, ...] | None, bool]
+_Comparison = tuple[str, str, Value | None, tuple[Value, ...] | None, bool]
+"""What of a predicate says whom it admits: copies of it are equal."""
 _End = TypeVar("_End", int, float)
 
-
-class _Comparison(NamedTuple):
-    """What of a predicate says whom it admits: copies of it are equal."""
-
-    column: str
-    op: str
-    value: Value | None
-    values: tuple[Value, ...] | None
-    or_missing: bool
-
-
-_meaning: Final[Callable[[Predicate], _Meaning]] = operator.attrgetter(*_Comparison._fields)
+_comparison: Final[Callable[[Predicate], _Comparison]] = operator.attrgetter(
+    "column", "op", "value", "values", "or_missing"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +92,20 @@ class Comparisons:
         Raises:
             TooLarge: The rules cut a column more than `cuts_max` times.
         """
-        numbers: dict[_Meaning, int] = {}
+        numbers: dict[_Comparison, int] = {}
         every = list(itertools.chain.from_iterable(rule.all_of for rule in rules.values()))
         number_of = {
-            number: numbers.setdefault(_meaning(predicate), len(numbers))
+            number: numbers.setdefault(_comparison(predicate), len(numbers))
             for number, predicate in dict(zip(map(id, every), every, strict=True)).items()
         }
         partitions: dict[str, Partition] = {}
         admitted: list[Runs] = [()] * len(numbers)
-        for column, meanings in _by_column(numbers, schema):
-            partitions[column.name], sets = _partitioned(column, meanings, cuts_max)
-            for meaning, atoms in zip(meanings, sets, strict=True):
-                admitted[numbers[meaning]] = atoms
+        for column, compared in _by_column(numbers, schema):
+            partitions[column.name], sets = _partitioned(column, compared.values(), cuts_max)
+            for number, atoms in zip(compared, sets, strict=True):
+                admitted[number] = atoms
         paths = {number: list(map(number_of.__getitem__, map(id, rule.all_of))) for number, rule in rules.items()}
-        return cls(partitions, [meaning[0] for meaning in numbers], admitted, paths)
+        return cls(partitions, [column for column, *_ in numbers], admitted, paths)
 
     def sets(self, rules: Iterable[int]) -> Iterator[tuple[Partition, dict[int, Runs]]]:
         """What some of the rules admit, column by column, as `admitted_sets` gives it."""
@@ -171,7 +168,7 @@ def band_partition(column: Column) -> Partition:
     predicates = [Predicate(column=column.name, op="ge", value=start) for start in starts]
     if column.nullable:
         predicates.append(Predicate(column=column.name, op="is_missing"))
-    partition, _ = _partitioned(column, map(_meaning, predicates))
+    partition, _ = _partitioned(column, map(_comparison, predicates))
     if not starts or partition.atoms != len(starts) + 1 + column.nullable:
         raise ValueError(f"Column {column.name!r} has no band, or a band that nobody can be in.")
     return partition
@@ -202,20 +199,19 @@ def admitting_rules(sets: Mapping[int, Runs], atoms: int) -> list[int]:
     return by_atom
 
 
-def _by_column(meanings: Iterable[_Meaning], schema: Schema) -> Iterator[tuple[Column, list[_Meaning]]]:
-    """Comparisons by the column that they are about, in order of first appearance."""
-    columns: defaultdict[str, list[_Meaning]] = defaultdict(list)
-    for meaning in meanings:
-        columns[meaning[0]].append(meaning)
+def _by_column(comparisons: Iterable[_Comparison], schema: Schema) -> Iterator[tuple[Column, dict[int, _Comparison]]]:
+    """Comparisons by the column that they are about, in order of first appearance, each under its number."""
+    columns: defaultdict[str, dict[int, _Comparison]] = defaultdict(dict)
+    for number, comparison in enumerate(comparisons):
+        columns[comparison[0]][number] = comparison
     for name, compared in columns.items():
         yield schema.by_name[name], compared
 
 
 def _partitioned(
-    column: Column, meanings: Iterable[_Meaning], cuts_max: int = limits.CUTS_PER_COLUMN_MAX
+    column: Column, comparisons: Iterable[_Comparison], cuts_max: int = limits.CUTS_PER_COLUMN_MAX
 ) -> tuple[Partition, list[Runs]]:
     """A column's partition, and what each of some comparisons admits of it."""
-    comparisons = itertools.starmap(_Comparison, meanings)
     return (
         _partition_numbers(column, comparisons, cuts_max) if column.ordered else _partition_values(column, comparisons)
     )
@@ -243,18 +239,19 @@ def _partition_values(column: Column, comparisons: Iterable[_Comparison]) -> tup
 
 
 def _listed(column: Column, comparison: _Comparison) -> list[tuple[int, int]]:
+    _, op, value, values, or_missing = comparison
     present = len(column.values)
-    missing = (present, present + 1) if comparison.or_missing else ()
-    match comparison.op:
+    missing = (present, present + 1) if or_missing else ()
+    match op:
         case "is_missing":
             return _spans(present, present + 1)
         case "not_missing":
             return _spans(0, present)
     indices = sorted(
-        column.category_indices[value] if isinstance(value, str) else int(value) for value in _operands(comparison)
+        column.category_indices[one] if isinstance(one, str) else int(one) for one in _operands(value, values)
     )
     ends = itertools.chain.from_iterable((index, index + 1) for index in indices)
-    return _spans(0, *ends, present, *missing) if comparison.op in ("ne", "not_in") else _spans(*ends, *missing)
+    return _spans(0, *ends, present, *missing) if op in ("ne", "not_in") else _spans(*ends, *missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,37 +277,34 @@ class _Line:
 
     def admitted(self, comparison: _Comparison) -> list[tuple[float, float]]:
         """The points that satisfy a comparison: spans (above, up to] without a point in common, none of them empty."""
-        missing = (self.high, self.top) if comparison.or_missing else ()
-        match comparison.op:
-            case "le":
-                return _spans(-math.inf, self._at_most(comparison.value), *missing)
-            case "gt":
-                return _spans(self._at_most(comparison.value), self.high, *missing)
-            case "is_missing":
-                return _spans(self.high, self.top)
-            case "not_missing":
-                return _spans(-math.inf, self.high)
-            case "lt":
-                return _spans(-math.inf, self._below(comparison.value), *missing)
-            case "ge":
-                return _spans(self._below(comparison.value), self.high, *missing)
-        values = sorted((self._below(value), self._at_most(value)) for value in _operands(comparison))
-        ends = itertools.chain.from_iterable(values)
-        if comparison.op in ("ne", "not_in"):
+        _, op, value, values, or_missing = comparison
+        missing = (self.high, self.top) if or_missing else ()
+        if op in ORDERS:
+            end = self._at_most(value) if op in _UP_TO else self._below(value)
+            above, up_to = (-math.inf, end) if op in _FROM_BELOW else (end, self.high)
+            if missing:
+                return _spans(above, up_to, *missing)
+            return [(above, up_to)] if above < up_to else []
+        if op in MISSING_TESTS:
+            return _spans(self.high, self.top) if op == "is_missing" else _spans(-math.inf, self.high)
+        pairs = sorted((self._below(one), self._at_most(one)) for one in _operands(value, values))
+        ends = itertools.chain.from_iterable(pairs)
+        if op in ("ne", "not_in"):
             return _spans(-math.inf, *ends, self.high, *missing)
         return _spans(*ends, *missing)
 
     def _below(self, threshold: Value | None) -> float:
         """The largest value below a threshold, −infinity if there is none."""
-        number = _number(threshold)
-        return self._clipped(math.ceil(number) - 1 if self.integers else math.nextafter(number, -math.inf))
+        if not isinstance(threshold, (int, float)):  # quicker than their union, thousands of times
+            raise TypeError(NOT_CHECKED)
+        end = math.ceil(threshold) - 1 if self.integers else math.nextafter(threshold, -math.inf)
+        return min(end, self.high) if end >= self.low else -math.inf
 
     def _at_most(self, threshold: Value | None) -> float:
         """The largest value that is at most a threshold, −infinity if there is none."""
-        number = _number(threshold)
-        return self._clipped(math.floor(number) if self.integers else float(number))
-
-    def _clipped(self, end: float) -> float:
+        if not isinstance(threshold, (int, float)):
+            raise TypeError(NOT_CHECKED)
+        end = math.floor(threshold) if self.integers else float(threshold)
         return min(end, self.high) if end >= self.low else -math.inf
 
 
@@ -352,14 +346,8 @@ def _bits(runs: Runs) -> int:
     return int(digits[::-1], 2)
 
 
-def _number(threshold: Value | None) -> float:
-    if isinstance(threshold, (int, float)):  # quicker than their union, thousands of times
-        return threshold
-    raise TypeError("A column of numbers is compared with numbers; check the plan against the schema first.")
-
-
-def _operands(comparison: _Comparison) -> tuple[Value, ...]:
+def _operands(value: Value | None, values: tuple[Value, ...] | None) -> tuple[Value, ...]:
     """What a comparison is with; nothing for the tests for missing."""
-    if comparison.values is not None:
-        return comparison.values
-    return () if comparison.value is None else (comparison.value,)
+    if values is not None:
+        return values
+    return () if value is None else (value,)

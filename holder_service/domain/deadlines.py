@@ -91,7 +91,7 @@ class PlanSize:
             batch = priced.batch
             rules = sum(len(cell.any_of) for cell in batch.cells)
             predicates = batch.predicates
-            named = {predicate.column for predicate, _ in predicates}
+            named = batch.columns
             columns = len(named)
             words = -(-rules // WORD_RULES)
             counts["refined" if refining else batch.mechanism.name] += len(batch.cells) * groups

@@ -14,7 +14,7 @@ public limits on a plan's size.
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from holder_service.domain.admitted import Comparisons, Partition, Runs, admitting_rules
 from shared.rules import Cell, Rule
@@ -107,29 +107,31 @@ def _parted(compared: Comparisons) -> Iterator[list[int]]:
 
     Rules that agree so far part by their next comparisons if these, of one column, exclude each other.
     """
-    lengths = {number: len(path) for number, path in compared.paths.items()}
-    waiting = [(list(lengths), 0)] if lengths else []
+    paths = compared.paths
+    shortest = min(map(len, paths.values()), default=0)
+    waiting = [(list(paths), 0)] if paths else []
     while waiting:
         group, agreed = waiting.pop()
         parts: defaultdict[int, list[int]] = defaultdict(list)
-        if len(group) > 1 and min(map(lengths.__getitem__, group)) > agreed:
+        if len(group) > 1 and (agreed < shortest or all(len(paths[number]) > agreed for number in group)):
             for number in group:
-                parts[compared.paths[number][agreed]].append(number)
+                parts[paths[number][agreed]].append(number)
         if parts and _exclude_each_other(compared, parts):
-            waiting += [(part, agreed + 1) for part in parts.values()]
+            for part in parts.values():
+                if len(part) > 1:
+                    waiting.append((part, agreed + 1))
+                else:
+                    yield part
         else:
             yield group
 
 
-def _exclude_each_other(compared: Comparisons, comparisons: Iterable[int]) -> bool:
+def _exclude_each_other(compared: Comparisons, comparisons: Collection[int]) -> bool:
     """Whether no value satisfies two of some comparisons, which have to be of one column to show it."""
-    runs: list[tuple[int, int]] = []
-    columns = set()
-    for one in comparisons:
-        runs += compared.admitted[one]
-        columns.add(compared.columns[one])
-    runs.sort()
-    return len(columns) == 1 and all(end <= start for (_, end), (start, _) in itertools.pairwise(runs))
+    if len({compared.columns[one] for one in comparisons}) > 1:
+        return False
+    runs = sorted(itertools.chain.from_iterable(compared.admitted[one] for one in comparisons))
+    return all(end <= start for (_, end), (start, _) in itertools.pairwise(runs))
 
 
 class _Meeting:
