@@ -6,6 +6,7 @@ A bug's anchors have to be found exactly once each, so a change of the source th
 from typing import Final
 
 from checks.planted_bugs.bug import Bug, Edit
+from checks.planted_bugs.chain_bugs import CHAIN_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"
@@ -46,6 +47,7 @@ _READ_SCORES: Final = "tests/unit/auditor_client/test_sklearn_scores.py"
 
 BUGS: Final = (
     *LEARNING_BUGS,
+    *CHAIN_BUGS,
     Bug(
         "a threshold of a score is itself on the other side",
         (

@@ -61,8 +61,8 @@ def audit(
     """
     with tempfile.TemporaryDirectory(prefix="privacy-audit-") as folder:
         counted = [(pair, true_counts(pair, Path(folder) / str(number))) for number, pair in enumerate(EVERY_PAIR)]
-    mechanisms = len(EVERY_PAIR[0].plan().batches)
-    lines = mechanisms * len(EVERY_PAIR) * ((core_runs > 0) + (http_runs > 0))
+    lines = len(EVERY_PAIR[0].batches) * len(EVERY_PAIR) * (core_runs > 0)
+    lines += len(EVERY_PAIR[0].plan().batches) * len(EVERY_PAIR) * (http_runs > 0)
     lines += (len(trained.EVERY_TRAINED_PAIR) + len(refined.CHAINED_PAIRS)) * (core_runs > 0)
     share = alpha / (lines + len(timing.TIMED_PAIRS) * len(timing.ASKED + timing.WATCHED) * (time_runs > 0))
     planted: list[Mapping[Any, Calibration]] = [{None: as_charged}, FAULTS] if with_faults else [{None: as_charged}]
@@ -123,7 +123,7 @@ def _through_core(
 ) -> Iterator[AuditLine]:
     """The lines of every batch, drawn as charged or with each of some faults."""
     several = len(counts.changed) > 1
-    for batch in pair.plan().batches:
+    for batch in pair.batches:
         for fault, calibration in calibrations.items():
             # Where one count changes, sensitivity 1 is no fault.
             if several or fault != "sensitivity 1":

@@ -9,7 +9,7 @@ from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.privacy_audit.log_likelihood_ratio import Answer
 from holder_service.privacy_audit.loss_bounds import Drawn
-from holder_service.privacy_audit.neighbours import Neighbours
+from holder_service.privacy_audit.neighbours import READ_AT_NANO, Neighbours
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from shared.amounts import NANO_PER_UNIT
@@ -82,9 +82,10 @@ def draw(
         raise TypeError("Randomised response draws nothing here: its noise was drawn where the records come from.")
     mechanism = calibration(pair, batch)
     here, there = (_answers(mechanism, side, counts.changed, runs) for side in (counts.here, counts.there))
+    loss = batch.loss.read_at(READ_AT_NANO)
     return Drawn(
-        noise=stated.noise, epsilon=batch.loss.epsilon_nano / NANO_PER_UNIT,
-        delta=batch.loss.delta_nano / NANO_PER_UNIT, counts=counts.pairs, answers=(here, there),
+        noise=stated.noise, epsilon=loss.epsilon_nano / NANO_PER_UNIT, delta=loss.delta_nano / NANO_PER_UNIT,
+        counts=counts.pairs, answers=(here, there),
     )  # fmt: skip
 
 

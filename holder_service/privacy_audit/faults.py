@@ -15,7 +15,9 @@ from shared.plans import Batch
 
 
 def with_epsilon(pair: Neighbours, batch: Batch, factor: float) -> Mechanism:
-    """The mechanism of another ε than is charged; twice as much is half the noise, for the Gaussian nearly."""
+    """The mechanism of another ε than is charged, or of a ρ as its square; twice is half the noise, or nearly."""
+    if batch.rho is not None:
+        return as_charged(pair, batch.model_copy(update={"rho": int(batch.rho * factor**2)}))
     return as_charged(pair, batch.model_copy(update={"epsilon": int(batch.loss.epsilon_nano * factor)}))
 
 

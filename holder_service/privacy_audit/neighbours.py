@@ -7,8 +7,9 @@ exponential mechanism loses most. The other mechanisms lose the same at any coun
 from dataclasses import dataclass
 from typing import Any, Final
 
+from shared.amounts import DELTA_NANO_MAX
 from shared.datasets import DatasetDeclaration
-from shared.plans import Plan
+from shared.plans import Batch, Plan
 from shared.relations import Relation
 
 UPPER: Final = 20
@@ -40,6 +41,10 @@ _MECHANISMS: Final[list[dict[str, Any]]] = [
     {"name": "gaussian", "mechanism": {"name": "gaussian", "delta": "0.001"}, "epsilon": "8"},
     {"name": "exponential", "mechanism": {"name": "exponential", "upper": UPPER}, "epsilon": "4"},
 ]
+_BY_RHO: Final[dict[str, Any]] = {"name": "gaussian by rho", "mechanism": {"name": "gaussian"}, "rho": "2"}
+"""In an account of ρ; the loss that is examined is what it is read as."""
+READ_AT_NANO: Final = DELTA_NANO_MAX
+"""The δ that ρ is read at, in units of 10⁻⁹."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +98,18 @@ class Neighbours:
 
     def plan(self, *, draw: int = 1, runs: int = 0) -> Plan:
         """A plan with a batch for each mechanism, of two disjoint cells; each so many times for independent runs."""
-        batches = [{**batch, "cells": _BY_ORIGIN if self.named else _BY_AGE} for batch in _MECHANISMS]
+        batches = [{**batch, "cells": self._cells} for batch in _MECHANISMS]
         repeated = [{**batch, "name": f"{batch['name']}-{run}"} for batch in batches for run in range(runs)]
         return Plan.model_validate({"sensitive": self.sensitive, "draw": draw, "batches": repeated or batches})
+
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        """The batches of the plan, and one of Gaussian noise by ρ, which no account in ε and δ takes."""
+        return *self.plan().batches, Batch.model_validate({**_BY_RHO, "cells": self._cells})
+
+    @property
+    def _cells(self) -> list[dict[str, Any]]:
+        return _BY_ORIGIN if self.named else _BY_AGE
 
 
 EVERY_PAIR: Final = (
