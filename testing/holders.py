@@ -291,9 +291,9 @@ def served(app: FastAPI, *, port: int = 0) -> Iterator[str]:
 
 
 @contextmanager
-def listening(config: uvicorn.Config, *, port: int = 0) -> Iterator[str]:
-    """A server in a thread of this process, on a free port of loopback; gives its URL."""
-    listener = socket.create_server(("127.0.0.1", port))
+def listening(config: uvicorn.Config, *, port: int = 0, listener: socket.socket | None = None) -> Iterator[str]:
+    """A server in a thread of this process, on a free port of loopback unless one is given; gives its URL."""
+    listener = listener or socket.create_server(("127.0.0.1", port))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -69,6 +69,13 @@ def _amount(given: Any) -> Any:
     return text
 
 
+def _require_amount(name: str, text: str | None) -> None:
+    try:
+        _ = text is None or parse_nano(text)
+    except InvalidAmount as error:
+        raise QuestionRefused(f"`{name}`: {text!r} is no amount. {error}") from error
+
+
 AmountText = Annotated[str | None, BeforeValidator(_amount)]
 """An amount as its decimal string; None where it is left open."""
 
@@ -182,6 +189,8 @@ class AuditRequest(BaseModel):
         for metric in self.metrics:
             if metric not in METRICS:
                 raise QuestionRefused(no_such("metric", metric, METRICS))
+        for name in ("epsilon", "delta", "rho"):
+            _require_amount(name, getattr(self, name))
         if not self.metrics or len(set(self.metrics)) != len(self.metrics):
             raise QuestionRefused(f"Name `metrics`, each once, of {', '.join(METRICS)}.")
         if self.above is not None and not math.isfinite(self.above):

@@ -72,14 +72,14 @@ def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str
     Of one dataset alone; of one model alone: the beginning of its rules' or its file's digest, with "sha256:" or
     without.
     """
-    kept, audits, unreadable = _kept_answers(receipts), [], 0
+    kept, audits, unreadable = kept_answers(receipts), [], 0
     for note in Notes(receipts.directory).read():
         digests = [digest.removeprefix("sha256:") for digest in (note.model.rules, note.model.file) if digest]
         wanted = model is None or any(digest.startswith(model.removeprefix("sha256:")) for digest in digests)
         if not wanted or dataset not in (None, note.dataset.name):
             continue
         try:
-            audits.append(finding(note.question(), note.answer(kept), note.reading, about=note.about))
+            audits.append(noted_audit(note, kept))
         except AuditorError:
             unreadable += 1
     trainings, lacking = kept_trainings(receipts, dataset=dataset, model=model)
@@ -111,10 +111,20 @@ def kept_audit(path: Path) -> AuditResult:
         files = ", ".join(f"{note.name.removeprefix('sha256:')}.json" for note in notes)
         raise ReceiptsDamaged(f"{path.name} answers audits of several models: name one of the notes, {files}.")
     note = max(notes, key=lambda one: PARITY in one.request.metrics)
-    return finding(note.question(), note.answer(_kept_answers(receipts)), note.reading, about=note.about)
+    return noted_audit(note, kept_answers(receipts))
 
 
-def _kept_answers(receipts: Receipts) -> Callable[[str], StoredAnswer]:
+def noted_audit(note: Note, kept: Callable[[str], StoredAnswer]) -> AuditResult:
+    """The audit that a note has, computed again from the kept answers.
+
+    Raises:
+        ReceiptsDamaged: Its receipt is missing.
+        EstimationRefused, QuestionRefused: The note and its receipt do not fit.
+    """
+    return finding(note.question(), note.answer(kept), note.reading, about=note.about)
+
+
+def kept_answers(receipts: Receipts) -> Callable[[str], StoredAnswer]:
     """What finds a kept answer by its release."""
     answers = {stored.release.id: stored for stored in stored_answers(receipts)}
 

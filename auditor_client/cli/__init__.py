@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from auditor_client.cli import audits, bundles, columns, holders, trainings, watches
+from auditor_client.cli import audits, bundles, columns, desk, holders, trainings, watches
 
 OFFER: Final = "What there is"
 AUDITS: Final = "Audits"
@@ -93,6 +93,9 @@ app.command(
 app.command(rich_help_panel=OWN, epilog=_examples("auditor columns --dataset register"))(columns.columns)
 app.command(rich_help_panel=EVIDENCE, epilog=_examples("auditor verify receipts", "auditor verify receipts --offline"))(
     holders.verify
+)
+app.command(rich_help_panel=AUDITS, epilog=_examples("auditor desk", "auditor desk --no-browser --port 8811"))(
+    desk.desk
 )
 app.add_typer(watches.app, name="watch", rich_help_panel=AUDITS)
 app.add_typer(bundles.app, name="bundle", rich_help_panel=EVIDENCE)

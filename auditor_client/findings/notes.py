@@ -192,3 +192,15 @@ class Notes:
     def read(self) -> tuple[Note, ...]:
         """All notes, in the order of their names; none where there is no directory yet."""
         return tuple(read_note(path.read_bytes(), path) for path in sorted(self.directory.glob("*.json")))
+
+    def named(self, name: str) -> Note:
+        """The note whose file has a name.
+
+        Raises:
+            ReceiptsDamaged: There is none, or it cannot be read.
+        """
+        path = self.directory / f"{name}.json"
+        try:
+            return read_note(path.read_bytes(), path)
+        except OSError as error:
+            raise ReceiptsDamaged(f"The note {path} cannot be read: {error.strerror}.") from error

@@ -153,7 +153,7 @@ def _template(name: str, code: str) -> Template:
     language = Language.of(code)
 
     def shown(value: Any) -> Any:
-        return _without_direction(language.say(value))
+        return without_direction(language.say(value))
 
     environment = Environment(
         loader=FunctionLoader(_resource),
@@ -173,7 +173,8 @@ def _template(name: str, code: str) -> Template:
     return environment.get_template(name)
 
 
-def _without_direction(value: Any) -> Any:
+def without_direction(value: Any) -> Any:
+    """A text without what turns the direction of what follows; anything else as it is."""
     return value.translate(_DIRECTION_CONTROLS) if isinstance(value, str) else value
 
 

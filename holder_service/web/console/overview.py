@@ -16,6 +16,7 @@ from holder_service.web.console.pages import ROOT, STATIC, STATIC_FOLDER, Securi
 from holder_service.web.console.pictures import spending_chart
 from holder_service.web.console.session import ConsoleRoute, Visitor
 from holder_service.web.edge.lanes import LOOKING_UP, Lane
+from shared import look
 
 ENTRIES_SHOWN: Final = 8
 
@@ -26,7 +27,7 @@ def install(app: FastAPI) -> None:
     """Add the console to the holder's application."""
     app.state.log_in_limit = LogInLimit()
     app.state.sign_in_lane = Lane("sign-in", LOOKING_UP)
-    app.mount(STATIC, StaticFiles(directory=STATIC_FOLDER))
+    app.mount(STATIC, StaticFiles(directory=STATIC_FOLDER, packages=[(look.__name__, look.STATIC)]))
     for part in (log_in, sign_in, datasets, loads, auditors, budgets, ledger):
         app.include_router(part.router)
     app.include_router(router)

@@ -24,6 +24,7 @@ from holder_service.web.console.words import LOAD_WORDS, beside, loss, what_happ
 from holder_service.web.edge.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
 from holder_service.web.edge.telemetry import note_problem
 from shared.amounts import format_nano
+from shared.look import HEADERS, STYLES
 from shared.problems import TITLES
 
 ROOT: Final = "/console"
@@ -31,18 +32,6 @@ LOG_IN: Final = f"{ROOT}/log-in"
 LOG_OUT: Final = f"{ROOT}/log-out"
 STATIC: Final = f"{ROOT}/static"
 STATIC_FOLDER: Final = Path(__file__).parent / "static"
-HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
 SECTIONS: Final = {
     "overview": ROOT, **{name: f"{ROOT}/{name}" for name in ("datasets", "auditors", "budgets", "ledger", "restore")},
 }  # fmt: skip
@@ -127,18 +116,18 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.globals.update(
-        root=ROOT, log_in=LOG_IN, sections=SECTIONS, stylesheet=_versioned("console.css"),
-        icon=_versioned("icon.svg"), balance_bar=balance_bar, what_happened=what_happened, loss=loss, beside=beside,
-        load_words=LOAD_WORDS,
+        root=ROOT, log_in=LOG_IN, sections=SECTIONS, stylesheet=_versioned(STYLES),
+        icon=_versioned(STATIC_FOLDER / "icon.svg"), balance_bar=balance_bar, what_happened=what_happened,
+        loss=loss, beside=beside, load_words=LOAD_WORDS,
     )  # fmt: skip
     environment.filters.update(amount=format_nano, utc_time=_utc_time, clock=_clock, short=_short)
     environment.tests.update(past=_is_past)
     return environment
 
 
-def _versioned(name: str) -> str:
+def _versioned(file: Path) -> str:
     """The path of a static file with its content's digest, so that a browser never shows an old one."""
-    return f"{STATIC}/{name}?v={hashlib.sha256((STATIC_FOLDER / name).read_bytes()).hexdigest()[:12]}"
+    return f"{STATIC}/{file.name}?v={hashlib.sha256(file.read_bytes()).hexdigest()[:12]}"
 
 
 def _utc_time(at: str | datetime) -> Markup:

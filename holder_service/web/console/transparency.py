@@ -13,10 +13,11 @@ from holder_service.domain.ledger import Entry
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.transparency import ReportedRelease, TransparencyReport
 from holder_service.storage import ledger_views
-from holder_service.web.console.pages import STATIC_FOLDER, rendered
+from holder_service.web.console.pages import rendered
 from holder_service.web.console.pictures import spending_chart
 from holder_service.web.console.words import beside, what_is_published
 from shared.amounts import NO_LOSS, Loss
+from shared.look import STYLES
 from shared.meaning import statements
 
 FORMAT: Final = "pafer-transparency/1"
@@ -44,7 +45,7 @@ class PageStyle:
 @functools.cache
 def page_style() -> PageStyle:
     """The console's own look."""
-    return PageStyle(Markup((STATIC_FOLDER / "console.css").read_text("utf-8")))  # noqa: S704 - our own file
+    return PageStyle(Markup(STYLES.read_text("utf-8")))  # noqa: S704 - our own file
 
 
 def transparency_page(

@@ -4,8 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from auditor_client.asking.own_data import file_table
+from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused
 from testing.invented_audits import invented_audit
 
@@ -22,3 +24,15 @@ def test_a_parquet_file_without_pyarrow_names_the_extra(tmp_path: Path, monkeypa
 
     with pytest.raises(QuestionRefused, match=r"pafer\[parquet\]"):
         file_table(tmp_path / "people.parquet")
+
+
+def test_a_desk_without_a_web_server_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [one for one in sys.modules if one.startswith("auditor_client.desk")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    environment = {"AUDITOR_HOLDER_URL": "http://127.0.0.1:9", "AUDITOR_API_KEY": "pafer_x"}
+
+    ended = CliRunner().invoke(app, ["desk", "--no-browser"], env=environment)
+
+    assert ended.exit_code == 2
+    assert "pip install 'pafer[auditor,desk]'" in ended.output

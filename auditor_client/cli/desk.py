@@ -1,0 +1,30 @@
+"""The command that opens the desk: an auditor's work as pages of the browser."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from auditor_client.cli.flags import with_flags
+from auditor_client.cli.options import Connection
+from auditor_client.cli.output import clear_errors, fail
+from auditor_client.settings import load_settings
+
+
+@with_flags
+def desk(
+    *,
+    port: Annotated[int, typer.Option(help="Where on this machine; by default a free port.", min=0, max=65535)] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Show the address, and open no browser.")] = False,
+    connection: Connection,
+) -> None:
+    """Audit in the browser: from a model's file to a report, budgets, receipts, bundles. On this machine alone."""
+    with clear_errors():
+        settings = load_settings(
+            {**dict(connection), "api_key_file": connection.key_file}, os.environ, connection.config
+        )
+        try:
+            from auditor_client.desk.serving import serve  # noqa: PLC0415 - a set of its own
+        except ImportError:
+            fail("The desk needs a web server, which is not installed: pip install 'pafer[auditor,desk]'.")
+        serve(settings, port=port, browser=not no_browser, say=typer.echo)

@@ -1,0 +1,294 @@
+"""A new audit: what is audited, what is asked, what it would cost and show, and the question itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import APIRouter, Response
+
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.request import AUTO, METRICS, AuditRequest
+from auditor_client.audits.asking import Asking, LinkRequest, OnHand, UntilDecided
+from auditor_client.audits.planned import PlannedAudit
+from auditor_client.desk.audits import report
+from auditor_client.desk.desk import Desk, DraftQuestion
+from auditor_client.desk.fields import field_of, first_fields, in_labels, link_fields, sections, values_of
+from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page
+from auditor_client.desk.tasks import Step
+from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged
+from auditor_client.findings.about import About
+from auditor_client.findings.reading import Reading
+from auditor_client.planning.forecasts import Expectation
+from auditor_client.report.widths import width_words
+from auditor_client.text import losses_words
+from shared.amounts import NO_LOSS
+
+router = APIRouter()
+KINDS: Final = (AuditRequest, Reading, Assumption, OnHand, UntilDecided, About)
+REFRESH_S: Final = 2
+PLAN_WITHOUT: Final = (*UntilDecided.model_fields, "reuse", "estimator", "negative", "too_large", "edition")
+_COMPARED: Final = (
+    *UntilDecided.model_fields,
+    "decision",
+    "reference",
+    "version",
+    "draw",
+    "by",
+    "estimator",
+    "negative",
+    "too_large",
+    "level",
+    "join",
+)
+"""What a comparison of two models does not take, as the command has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What could be asked at one ε, or ρ: its price, and what is expected of it.
+
+    Attributes:
+        name, amount: Of what is spent, as the request has it; no amount of what costs nothing.
+        width: Of the interval, in per cent of the widest that is offered.
+        planned: Whether it is the ε that was typed.
+        fits: Whether the budget suffices.
+    """
+
+    name: str
+    amount: str
+    cost: str
+    interval: str
+    width: float
+    planned: bool
+    fits: bool
+
+
+@router.get("/new")
+def show_new(desk: TheDesk) -> Response:
+    """Choose what is audited, and about whom."""
+    return _new(desk)
+
+
+def _new(desk: Desk, sent: SentForm | None = None, fault: str = "") -> Response:
+    with desk.auditor() as auditor:
+        datasets = auditor.datasets()
+    typed = {} if sent is None else sent.typed
+    named = field_of(fault, ("dataset", "model", "decision", "other"))
+    return page(
+        desk, "new.html.j2", section="New audit", datasets=datasets, typed=typed, fault=in_labels(fault), named=named,
+        status=422 if fault else 200,
+    )  # fmt: skip
+
+
+@router.post("/new")
+def begin(desk: TheDesk, sent: Sent) -> Response:
+    """Keep the model's file, and ask further."""
+    dataset, decision = sent.typed.get("dataset", ""), sent.typed.get("decision", "").strip()
+    if not dataset:
+        return _new(desk, sent, "Choose the `dataset` that the audit is about.")
+    if bool(decision) == ("model" in sent.files):
+        return _new(desk, sent, "Choose a file of a `model`, or name a column of decisions (`decision`): one of both.")
+    if decision and "other" in sent.files:
+        return _new(desk, sent, "A second model (`other`) is compared with a first: leave `decision` empty.")
+    draft = desk.draft(dataset)
+    draft.decision = decision or None
+    draft.defaults["model_name"] = decision or sent.files["model"].filename or ""
+    for name, upload in sent.files.items():
+        path = desk.keep_file(draft.folder, upload.filename or name, upload.file)
+        draft.model, draft.other = (path, draft.other) if name == "model" else (draft.model, path)
+    return go(desk, f"/new/{draft.id}")
+
+
+@router.get("/new/{draft}")
+def show_draft(desk: TheDesk, draft: str) -> Response:
+    """The question, and, once it is planned, its price and what is expected of it."""
+    return _draft(desk, _found(desk, draft))
+
+
+def _found(desk: Desk, id_: str) -> DraftQuestion:
+    if id_ in desk.drafts:
+        return desk.drafts[id_]
+    raise ReceiptsDamaged("This question is no longer known: begin a new audit.")
+
+
+def _draft(desk: Desk, draft: DraftQuestion) -> Response:
+    with desk.auditor() as auditor:
+        dataset, budget = auditor.dataset(draft.dataset), auditor.budget(draft.dataset)
+    first, more = first_fields(dataset), sections(dataset)
+    names = {"sensitive", "metrics", "epsilon", *(one.name for fields in (first, *more.values()) for one in fields)}
+    planned = draft.planned
+    return page(
+        desk, "draft.html.j2", section="New audit", draft=draft, dataset=dataset, budget=budget, metrics=METRICS,
+        first=first, more=more, fault=fault_text(QuestionRefused(draft.fault)), named=field_of(draft.fault, names),
+        plan=None if planned is None else planned.view.data, offers=[] if planned is None else offers(planned),
+        status=422 if draft.fault else 200,
+    )  # fmt: skip
+
+
+def offers(planned: PlannedAudit) -> list[Offer]:
+    """What could be asked at smaller and larger ε, ascending; of what is free, what was planned."""
+    free = planned.question.request.loss.is_nothing
+    curve = (planned.expectation,) if free else planned.forecast.curve
+    widest = max(one.width for one in curve) or 1.0
+    return [_offer(planned, one, 100 * one.width / widest) for one in curve]
+
+
+def _offer(planned: PlannedAudit, expected: Expectation, width: float) -> Offer:
+    question = planned.question
+    is_planned = expected.asked == planned.expectation.asked
+    asked = question if is_planned else question.at(expected.asked.rho_nano or expected.asked.epsilon_nano)
+    losses = [planned.quote.charge] if is_planned else [batch.loss for batch in asked.plan.batches]
+    name, amount = next(iter(expected.amount.items()))
+    return Offer(
+        name=name, amount="" if question.request.loss.is_nothing else amount, cost=losses_words(losses),
+        interval=width_words(expected.width), width=round(width, 2), planned=is_planned,
+        fits=sum(losses, NO_LOSS).fits_in(planned.budget.left),
+    )  # fmt: skip
+
+
+@router.post("/new/{draft}")
+def plan(desk: TheDesk, draft: str, sent: Sent) -> Response:
+    """Look what the question would cost and show; spends nothing."""
+    found = _found(desk, draft)
+    found.typed = {**sent.typed, **{name: ",".join(sent.chosen.get(name, ())) for name in ("sensitive", "metrics")}}
+    found.planned, found.fault = None, ""
+    for name in ("supports_from", "group_totals"):
+        if name in sent.files:
+            upload = sent.files[name]
+            found.files[name] = desk.keep_file(found.folder, upload.filename or name, upload.file)
+        if f"without_{name}" in sent.typed:
+            found.files.pop(name, None)
+    try:
+        if not found.typed["sensitive"]:
+            raise QuestionRefused("Choose by what groups are compared (`sensitive`).")
+        keywords = arguments(found)
+        Asking.of(found.typed["sensitive"].split(","), found.typed.get("epsilon") or None, None, keywords)
+    except AuditorError as error:
+        found.fault = str(error)
+        return _draft(desk, found)
+
+    def act(step: Step) -> str:
+        with desk.auditor(step) as auditor:
+            width = found.typed.get("target_width", "").strip()
+            found.planned = auditor.plan(
+                found.model, found.dataset, found.typed["sensitive"].split(","), found.typed.get("epsilon") or None,
+                target_width=_number(width), **{n: v for n, v in keywords.items() if n not in PLAN_WITHOUT},
+            )  # fmt: skip
+            _ = found.planned.view.data
+        return f"/new/{found.id}#planned"
+
+    return _begin(desk, found, "Planning", act)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise QuestionRefused(f"`target_width`: {text!r} is no number. Write one, such as 0.05.") from None
+
+
+def arguments(draft: DraftQuestion) -> dict[str, Any]:
+    """What was typed and sent, as the arguments of `Auditor.audit` other than model, dataset, groups and ε."""
+    typed = {name: text for name, text in draft.typed.items() if name not in ("sensitive", "epsilon")}
+    given: dict[str, Any] = {**values_of(typed, KINDS), **draft.files}
+    return given if draft.decision is None else {**given, "decision": draft.decision}
+
+
+def _begin(desk: Desk, draft: DraftQuestion, title: str, act: Callable[[Step], str]) -> Response:
+    """Do something about a question; where it is refused, its own page says why."""
+
+    def or_why_not(step: Step) -> str:
+        try:
+            return act(step)
+        except AuditorError as error:
+            draft.fault = str(error)
+            return f"/new/{draft.id}"
+
+    draft.fault = ""
+    return go(desk, f"/tasks/{desk.tasks.begin(title, f'/new/{draft.id}', or_why_not).id}")
+
+
+@router.get("/new/{draft}/plan")
+def show_plan(desk: TheDesk, draft: str) -> Response:
+    """The whole plan, as `auditor plan --report` writes it."""
+    found = _found(desk, draft)
+    if found.planned is None:
+        raise ReceiptsDamaged("This question is not planned yet: look first what it would cost.")
+    return report(found.planned, "en")
+
+
+@router.post("/new/{draft}/ask")
+def ask(desk: TheDesk, draft: str, sent: Sent) -> Response:
+    """Ask; spends ε, once for the same question."""
+    found = _found(desk, draft)
+    planned, keywords = found.planned, arguments(found)
+    if planned is None:
+        return go(desk, f"/new/{found.id}")
+    keywords |= {name: sent.typed[name] for name in ("epsilon", "rho") if sent.typed.get(name)}
+    epsilon = keywords.pop("epsilon", None)
+    if keywords.get("strategy", AUTO) == AUTO and planned.question.request.edges is None and found.other is None:
+        keywords["strategy"] = planned.question.strategy  # what was planned is asked, also at another ε
+    sensitive = found.typed["sensitive"].split(",")
+
+    def act(step: Step) -> str:
+        with desk.auditor(step) as auditor:
+            if found.other is None:
+                result = auditor.audit(found.model, found.dataset, sensitive, epsilon, **keywords)
+                return f"/audits/{result.note.name.removeprefix('sha256:')}"
+            taken = {name: value for name, value in keywords.items() if name not in _COMPARED}
+            both = auditor.compare(found.model, found.other, found.dataset, sensitive, epsilon, **taken)
+            names = (one.note.name.removeprefix("sha256:") for one in (both.first, both.second))
+            return f"/compare/{'/'.join(names)}"
+
+    return _begin(desk, found, "Asking", act)
+
+
+@router.get("/tasks/{task}")
+def show_task(desk: TheDesk, task: str) -> Response:
+    """What is being done; once it is done, the way to its result."""
+    found = desk.tasks.find(task)
+    if found is None:
+        raise ReceiptsDamaged("This work is no longer known; what was charged is answered again at no cost.")
+    if found.result is not None:
+        return go(desk, found.result)
+    fault = None if found.fault is None else in_labels(found.fault)
+    response = page(desk, "task.html.j2", section="New audit", task=found, fault=fault)
+    if not found.ended:
+        response.headers["Refresh"] = str(REFRESH_S)
+    return response
+
+
+@router.get("/decisions/{dataset}")
+def show_link(desk: TheDesk, dataset: str) -> Response:
+    """The form by which decisions, scores or labels of one's own are sent."""
+    return _link(desk, dataset, {}, "")
+
+
+def _link(desk: Desk, dataset: str, typed: dict[str, str], fault: str) -> Response:
+    with desk.auditor() as auditor:
+        fields, columns = link_fields(auditor.dataset(dataset)), auditor.columns(dataset)
+    return page(
+        desk, "decisions.html.j2", section="New audit", dataset=dataset, fields=fields, columns=columns, typed=typed,
+        fault=in_labels(fault), named=field_of(fault, [one.name for one in fields]), status=422 if fault else 200,
+    )  # fmt: skip
+
+
+@router.post("/decisions/{dataset}")
+def link(desk: TheDesk, dataset: str, sent: Sent) -> Response:
+    """Send the values of a file, one for each person, and go on to audit them."""
+    values = values_of(sent.typed, (LinkRequest,))
+    if "decisions" not in sent.files or "name" not in values:
+        fault = "Choose a file, and say what the column is to be called (`name`)."
+        return _link(desk, dataset, dict(sent.typed), fault)
+    draft = desk.draft(dataset)
+    upload = sent.files["decisions"]
+    file: Path = desk.keep_file(draft.folder, upload.filename or "decisions.csv", upload.file)
+    try:
+        with desk.auditor() as auditor:
+            auditor.link(file, dataset, **values)
+    except AuditorError as error:
+        return _link(desk, dataset, dict(sent.typed), str(error))
+    file.unlink()
+    draft.decision = values["name"]
+    return go(desk, f"/new/{draft.id}")

@@ -1,0 +1,96 @@
+"""What one process of the desk has: its settings, its door, its work, and what was typed and sent so far."""
+
+import os
+import re
+import secrets
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, Final
+
+from auditor_client.auditor import Auditor
+from auditor_client.audits.planned import PlannedAudit
+from auditor_client.desk.door import Door
+from auditor_client.desk.kept import KeptAudits
+from auditor_client.desk.tasks import Step, Tasks
+from auditor_client.settings import AuditorSettings
+
+DRAFTS_MAX: Final = 30
+"""How many questions are remembered with their files; the oldest are forgotten first."""
+_UNSAFE: Final = re.compile(r"[^\w .()+-]")
+
+
+@dataclass(slots=True)
+class DraftQuestion:
+    """A question as far as it was typed.
+
+    Attributes:
+        dataset: Whom it is about.
+        folder: Where its files are, in the desk's own private folder.
+        model, other: Files of models; None if a column holds the decisions, or there is no second one.
+        decision: That column.
+        typed: What was typed, by field.
+        files: Files that came with it, by field.
+        defaults: What fields have that nobody typed in yet.
+        fault: Why it could not be planned or asked.
+        planned: What it would cost and show.
+    """
+
+    dataset: str
+    folder: Path
+    model: Path | None = None
+    other: Path | None = None
+    decision: str | None = None
+    typed: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)
+    fault: str = ""
+    planned: PlannedAudit | None = None
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+
+    @property
+    def subject(self) -> str:
+        """What is audited, in a few words."""
+        if self.model is None:
+            return f"the decisions in {self.decision}"
+        return self.model.name if self.other is None else f"{self.model.name} and {self.other.name}"
+
+
+class Desk:
+    """Everything that pages need; nothing of it outlives the process but receipts and notes."""
+
+    def __init__(self, settings: AuditorSettings, port: int) -> None:
+        self.settings = settings
+        self.door = Door(port)
+        self.tasks = Tasks()
+        self.kept = KeptAudits(settings.receipts)
+        self.drafts: dict[str, DraftQuestion] = {}
+        self._folder = TemporaryDirectory(prefix="auditor-desk-", ignore_cleanup_errors=True)
+
+    def auditor(self, on_step: Step = lambda _: None) -> Auditor:
+        """An auditor for one page or one task."""
+        return Auditor.from_settings(self.settings, on_step=on_step)
+
+    def draft(self, dataset: str) -> DraftQuestion:
+        """A new question about a dataset, with a folder of its own."""
+        draft = DraftQuestion(dataset, Path(self._folder.name) / secrets.token_hex(8))
+        draft.folder.mkdir(mode=0o700)
+        self.drafts[draft.id] = draft
+        for id_ in list(self.drafts)[:-DRAFTS_MAX]:
+            shutil.rmtree(self.drafts.pop(id_).folder, ignore_errors=True)
+        return draft
+
+    def keep_file(self, folder: Path, name: str, content: BinaryIO) -> Path:
+        """Copy a file that a browser sent; of its name what is harmless, behind a folder that no other file is in."""
+        last = re.split(r"[/\\]", name)[-1]
+        own = folder / secrets.token_hex(4)
+        own.mkdir(mode=0o700)
+        path = own / (_UNSAFE.sub("_", last).lstrip(".")[-100:] or "file")
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            shutil.copyfileobj(content, file)
+        return path
+
+    def close(self) -> None:
+        """Remove the files that were sent."""
+        self._folder.cleanup()

@@ -1,0 +1,169 @@
+"""The fields of the desk's forms: those of the values that the commands make flags of, with the same help.
+
+So what a command can be asked, the desk can be asked, and what is typed is checked by the same types.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.request import AUTO, STRATEGIES, AuditRequest
+from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, UntilDecided
+from auditor_client.findings.about import About
+from auditor_client.findings.reading import ESTIMATORS, Reading
+from shared.datasets import DatasetDescription
+
+LABELS: Final[Mapping[str, str]] = {
+    "sensitive": "Groups: compare by", "epsilon": "Privacy loss ε", "metrics": "Figures", "where": "Only people with",
+    "by": "Within each value of", "reference": "Compare with the group", "delta": "δ", "rho": "ρ instead of ε",
+    "upper": "Largest answer, people", "favourable": "Favourable classes", "columns": "Columns of the model’s inputs",
+    "decision": "Column of decisions", "above": "Favourable above a score of", "label": "Label column",
+    "edges": "Edges of a score’s bands", "within": "Stability within", "free": "Stability: free columns",
+    "version": "Version of the records", "refines": "Refines the release", "people": "How many people",
+    "accepted": "Share accepted", "positive": "Share with a true label", "ratio": "Ratio to find",
+    "shares": "Shares of the groups", "rates": "Rates of the groups", "threshold": "Threshold of the ratio",
+    "level": "Level of the intervals", "joint": "All intervals together", "judged": "Least size of a judged group",
+    "edition": "Edition of the estimator", "supports_from": "Your own data about the same people",
+    "bands": "Bands of a score", "group_totals": "Public totals of the groups", "totals_source": "Where they are from",
+    "reuse": "Use kept answers", "join": "Join kept answers", "model_name": "Name of the model",
+    "model_owner": "Whose model it is", "purpose": "What it decides", "favourable_word": "Favourable is called",
+    "organisation": "Who audits", "author": "Who writes the report", "target_width": "Width of the interval",
+    "until_decided": "Look until it is decided", "first_look": "First look",
+    "name": "Name of the column", "key": "Column with the person keys", "value": "Column with the values",
+    "type": "What the values are", "too_large": "Of counts above everybody", "negative": "Of negative counts",
+    "dataset": "Dataset", "model": "Model file", "decisions": "File of decisions", "other": "Second model file",
+}  # fmt: skip
+"""What a field is called on a page; others by their names."""
+_CHOICES: Final[Mapping[str, Sequence[str]]] = {
+    "strategy": (AUTO, *STRATEGIES), "estimator": ESTIMATORS, "type": COLUMN_TYPES, "delimiter": (",", ";", "|", "tab"),
+    "decimal": (".", ","), "encoding": ("utf-8", "utf-8-sig", "latin-1", "cp1252"),
+}  # fmt: skip
+_FILES: Final = ("supports_from", "group_totals")
+_LINES: Final = ("where", "missing")
+"""Fields of which each line is one, because a value may hold commas."""
+_APART: Final = ("sensitive", "epsilon", "metrics", "decision", "assumption")
+"""Fields that the page shows in its own way."""
+_FIRST: Final = ("favourable", "people", "where", "by", "strategy", "mechanism")
+"""Fields that are asked first; the others stand in sections that are folded."""
+_NAMED: Final = re.compile(r"`(?:Auditor\.[a-z_]+|([a-z_]+))`")
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of a form.
+
+    Attributes:
+        name: Of the field of the value, and of the form.
+        label, hint: What people read.
+        kind: "text", "lines", "switch", "choice" or "file".
+        default: What it has if nothing is typed.
+        options: Of a choice.
+    """
+
+    name: str
+    label: str
+    hint: str
+    kind: str
+    default: str = ""
+    options: tuple[str, ...] = ()
+
+
+def label_of(name: str) -> str:
+    """What a field is called on a page."""
+    return LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def first_fields(dataset: DatasetDescription) -> tuple[FormField, ...]:
+    """The fields of a question that are asked first."""
+    described = {name: info for kind in (AuditRequest, Assumption) for name, info in kind.model_fields.items()}
+    return tuple(_field(name, described[name], dataset) for name in _FIRST)
+
+
+def sections(dataset: DatasetDescription) -> Mapping[str, tuple[FormField, ...]]:
+    """All further fields of a question, by the titles of their sections."""
+    kinds: Mapping[str, type[BaseModel]] = {
+        "More of the question": AuditRequest, "How the answer is read": Reading,
+        "Until the verdict is decided": UntilDecided, "What is supposed of the people": Assumption,
+        "What you have already": OnHand, "For the report": About,
+    }  # fmt: skip
+    return {title: tuple(_fields(kind, dataset, (*_APART, *_FIRST))) for title, kind in kinds.items()}
+
+
+def link_fields(dataset: DatasetDescription) -> tuple[FormField, ...]:
+    """The fields of values that are linked."""
+    fields = _fields(LinkRequest, dataset, ())
+    return tuple(replace(one, label="They are labels") if one.name == "label" else one for one in fields)
+
+
+def values_of(form: Mapping[str, str], kinds: Iterable[type[BaseModel]]) -> dict[str, Any]:
+    """What was typed, as the arguments of a call; a field that is empty is left out."""
+    values: dict[str, Any] = {}
+    for kind in kinds:
+        for name, info in kind.model_fields.items():
+            text = form.get(name, "").strip()
+            if info.description is None or name in _FILES:
+                continue
+            if info.annotation is bool:
+                values[name] = name in form
+            elif text:
+                values[name] = _listed(name, text) if _is_list(info.annotation) else text
+    return values
+
+
+def in_labels(text: str) -> str:
+    """A text that names arguments in backquotes, with the labels of their fields."""
+    return _NAMED.sub(lambda match: f"“{label_of(match[1])}”" if match[1] in _every_name() else match[0], text)
+
+
+def field_of(text: str, names: Iterable[str]) -> str | None:
+    """The field of a form that a text is about: the first that it names; None if it names none."""
+    known = set(names)
+    return next((match[1] for match in _NAMED.finditer(text) if match[1] in known), None)
+
+
+def _every_name() -> set[str]:
+    kinds = (AuditRequest, Reading, Assumption, OnHand, UntilDecided, About, LinkRequest)
+    return {*LABELS, *(name for kind in kinds for name in kind.model_fields)}
+
+
+def _fields(kind: type[BaseModel], dataset: DatasetDescription, without: Sequence[str]) -> Iterable[FormField]:
+    for name, info in kind.model_fields.items():
+        if info.description is not None and name not in without:
+            yield _field(name, info, dataset)
+
+
+def _field(name: str, info: FieldInfo, dataset: DatasetDescription) -> FormField:
+    hint = in_labels(info.description or "")
+    if name in _FILES:
+        return FormField(name, label_of(name), hint, "file")
+    if info.annotation is bool:
+        return FormField(name, label_of(name), hint, "switch", "on" if info.default else "")
+    options = _CHOICES.get(name, dataset.mechanisms if name == "mechanism" else ())
+    if options and info.default is None:
+        options = ("", *options)
+    default = "" if info.default is None or isinstance(info.default, tuple) or info.is_required() else str(info.default)
+    kind = "choice" if options else "lines" if name in _LINES else "text"
+    return FormField(name, label_of(name), hint, kind, default, tuple(options))
+
+
+def _listed(name: str, text: str) -> list[str]:
+    parts = text.splitlines() if name in _LINES else text.split(",")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _is_list(annotation: Any) -> bool:
+    """Whether a field holds several values, and nothing simpler."""
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, _UNION) else (annotation,)
+    return all(get_origin(_plain(kind)) is tuple for kind in kinds if kind is not type(None))
+
+
+def _plain(kind: Any) -> Any:
+    return get_args(kind)[0] if hasattr(kind, "__metadata__") else kind
+
+
+_UNION: Final = type(int | str)

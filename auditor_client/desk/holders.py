@@ -1,0 +1,86 @@
+"""What the holder offers and what is left of budgets; receipts and their check; evidence bundles."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fastapi import APIRouter, Response
+
+from auditor_client.audits.bundle import BundleReport, check_bundle, write_bundle
+from auditor_client.audits.history import stored_history
+from auditor_client.desk.audits import attachment
+from auditor_client.desk.pages import Sent, TheDesk, page
+from auditor_client.desk.words import spent_share
+from auditor_client.errors import QuestionRefused, ReceiptsDamaged
+from auditor_client.exchange.receipts import ReceiptsReport, check_receipts
+from auditor_client.tables import dataset_table
+
+router = APIRouter()
+
+
+@router.get("/budgets")
+def show_budgets(desk: TheDesk) -> Response:
+    """What was granted, spent and is left, and the datasets that it is about."""
+    with desk.auditor() as auditor:
+        budgets, datasets = auditor.budgets(), auditor.datasets()
+    return page(
+        desk, "budgets.html.j2", section="Budgets", budgets=[(one, spent_share(one)) for one in budgets],
+        datasets=datasets,
+    )  # fmt: skip
+
+
+@router.get("/datasets/{name}")
+def show_dataset(desk: TheDesk, name: str) -> Response:
+    """What a dataset declares."""
+    with desk.auditor() as auditor:
+        dataset = auditor.dataset(name)
+    return page(desk, "dataset.html.j2", section="Budgets", dataset=dataset, table=dataset_table(dataset))
+
+
+@router.get("/receipts")
+def show_receipts(desk: TheDesk) -> Response:
+    """Every release that was kept, with its signature checked by the pinned keys."""
+    return _receipts(desk, check_receipts(desk.kept.receipts, None) if desk.kept.receipts.directory.is_dir() else None)
+
+
+@router.post("/receipts")
+def check_with_holder(desk: TheDesk, _: Sent) -> Response:
+    """The same, and whether the holder's ledger still has their entries."""
+    with desk.auditor() as auditor:
+        return _receipts(desk, auditor.verify())
+
+
+def _receipts(desk: TheDesk, found: ReceiptsReport | None) -> Response:
+    checks = [] if found is None else found.checks
+    in_order = sorted(checks, key=lambda one: -1 if one.release is None else one.release.ledger.sequence, reverse=True)
+    return page(desk, "receipts.html.j2", section="Receipts", found=found, checks=in_order)
+
+
+@router.get("/bundles")
+def show_bundles(desk: TheDesk) -> Response:
+    """Where bundles are written and checked."""
+    return page(desk, "bundles.html.j2", section="Bundles", found=None, trusted=False)
+
+
+@router.post("/bundle")
+def send_bundle(desk: TheDesk, sent: Sent) -> Response:
+    """An evidence bundle of the chosen audits, or of everything that is kept, as a file to keep."""
+    chosen = sent.chosen.get("audit", ())
+    receipts = desk.kept.receipts
+    everything = stored_history(receipts) if "everything" in sent.typed else None
+    if everything is None and not chosen:
+        raise QuestionRefused("Choose audits to write them into a bundle. Go back and try again.")
+    audits = everything.audits if everything else tuple(map(desk.kept.audit, chosen))
+    with TemporaryDirectory() as folder:
+        file = write_bundle(Path(folder) / "b.zip", audits, receipts, everything.trainings if everything else ())
+        return attachment(file.read_bytes(), "application/zip", "bundle.zip")
+
+
+@router.post("/bundles")
+def check_sent_bundle(desk: TheDesk, sent: Sent) -> Response:
+    """Check a bundle: its signatures, and every figure computed again."""
+    if "bundle" not in sent.files:
+        raise ReceiptsDamaged("Choose the bundle's zip file. Go back and try again.")
+    with TemporaryDirectory() as folder:
+        kept = {name: desk.keep_file(Path(folder), one.filename or name, one.file) for name, one in sent.files.items()}
+        found: BundleReport = check_bundle(kept["bundle"], keys=kept.get("keys"))
+        return page(desk, "bundles.html.j2", section="Bundles", found=found, trusted="keys" in kept)

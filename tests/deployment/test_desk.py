@@ -1,0 +1,381 @@
+"""The desk in a real browser without JavaScript, from a model's file to a report, by mouse and by keyboard alone.
+
+And what its door keeps out, asked without a browser. One holder serves all tests.
+"""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+import skops.io
+import uvicorn
+from playwright.sync_api import Browser, Page, expect
+from pydantic import SecretStr
+from sklearn.tree import DecisionTreeClassifier
+
+from auditor_client import Auditor
+from auditor_client.desk.app import create_desk
+from auditor_client.desk.desk import Desk
+from auditor_client.settings import AuditorSettings
+from testing.browsers import PATIENCE_MS, PHONE_PX, violations
+from testing.holders import TestedHolder, listening, running_holder
+
+
+@dataclass(frozen=True)
+class OpenDesk:
+    """A desk that is served, and what it was made with."""
+
+    desk: Desk
+    holder: TestedHolder
+    model: Path
+    audit: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def root(self) -> str:
+        return f"{self.url}{self.desk.door.root}"
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenDesk]:
+    """A desk whose auditor has audited before."""
+    folder = tmp_path_factory.mktemp("desk")
+    model = folder / "model.skops"
+    people = [[age, citizen] for age in range(20, 80) for citizen in (0, 1)]
+    decided = ["granted" if age > 40 or citizen else "refused" for age, citizen in people]
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(people, decided)
+    skops.io.dump(tree, model)
+    with running_holder(folder / "holder", people=1500) as holder:
+        settings = AuditorSettings(
+            holder_url=holder.url, api_key=SecretStr(holder.auditor_key), receipts=folder / "receipts"
+        )
+        with Auditor.from_settings(settings) as auditor:
+            before = auditor.audit(
+                model, "register", ["sex", "origin"], "0.2", favourable=["granted"], columns=["age", "citizen"]
+            )
+        name = before.note.name.removeprefix("sha256:")
+        with opened(settings) as (desk, port):
+            yield OpenDesk(desk, holder, model, name, port)
+
+
+@contextmanager
+def opened(settings: AuditorSettings) -> Iterator[tuple[Desk, int]]:
+    """A desk served in a thread of this process."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        desk = Desk(settings, port)
+        with listening(uvicorn.Config(create_desk(desk), log_level="warning", access_log=False), listener=listener):
+            yield desk, port
+
+
+@pytest.fixture
+def client(started: OpenDesk) -> Iterator[httpx.Client]:
+    """A browser that was let in, as far as its cookie goes."""
+    with httpx.Client(base_url=started.url, timeout=60, cookies=cookie(started)) as client:
+        yield client
+
+
+def cookie(started: OpenDesk) -> dict[str, str]:
+    return {"desk": str(started.desk.door._session)}
+
+
+@contextmanager
+def at_the_desk(browser: Browser, started: OpenDesk, **options: Any) -> Iterator[Page]:
+    """A page without JavaScript of a browser that is let in; what it complains about fails the test."""
+    context = browser.new_context(java_script_enabled=options.pop("script", False), **options)
+    context.set_default_timeout(PATIENCE_MS)
+    context.add_cookies(
+        [{"name": "desk", "value": cookie(started)["desk"], "domain": "127.0.0.1", "path": started.desk.door.root}]
+    )
+    page, complaints = context.new_page(), list[str]()
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("request", lambda asked: None if asked.url.startswith(started.url) else complaints.append(asked.url))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert complaints == []
+
+
+def test_a_stranger_comes_from_a_model_to_a_report(browser: Browser, started: OpenDesk, tmp_path: Path) -> None:
+    spent = started.holder.spent()
+    with at_the_desk(browser, started, accept_downloads=True) as page:
+        page.goto(started.root)
+        page.get_by_role("link", name="New audit").first.click()
+        page.get_by_label("A model’s file").set_input_files(started.model)
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_label("sex").check()
+        page.get_by_label("Favourable classes").fill("granted")
+        page.get_by_label("How many people").fill("1500")
+        page.get_by_text("More of the question").click()
+        page.get_by_label("Columns of the model’s inputs").fill("age, citizen")
+        page.get_by_role("button", name="Show price and interval").click()
+        expect(page.get_by_role("heading", name="What it would cost and show")).to_be_visible(timeout=3 * PATIENCE_MS)
+        prices = page.locator(".offers tbody th").all_inner_texts()
+        assert [re.findall("[0-9.]+", price)[0] for price in prices] == ["0.025", "0.05", "0.1", "0.2", "0.4"]
+        assert started.holder.spent() == spent
+
+        page.get_by_role("button", name="Ask, and spend ε = 0.4").click()
+        expect(page.get_by_role("heading", name="Among the people in the register")).to_be_visible()
+        assert float(started.holder.spent()) == pytest.approx(float(spent) + 0.4)
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Write an evidence bundle").click()
+        bundle = tmp_path / "bundle.zip"
+        saved.value.save_as(bundle)
+        page.get_by_role("link", name="Read the report").click()
+        expect(page).to_have_title(re.compile("model.skops – Fairness audit"))
+
+        page.goto(f"{started.root}/bundles")
+        page.get_by_label("The zip file").set_input_files(bundle)
+        page.get_by_role("button", name="Check").click()
+        expect(page.get_by_role("status")).to_contain_text("The bundle holds")
+        page.get_by_role("link", name="Receipts").click()
+        page.get_by_role("button", name="Check all with the holder").click()
+        expect(page.get_by_role("status")).to_contain_text("All receipts are good, and the holder’s ledger")
+
+
+def test_the_same_by_keyboard_alone(browser: Browser, started: OpenDesk) -> None:
+    """Tab, arrows, blank and Enter; the file is chosen in the browser's own dialogue."""
+    with at_the_desk(browser, started) as page:
+
+        def tab_to(name: str) -> None:
+            for _ in range(60):
+                page.keyboard.press("Tab")
+                focused = page.locator(":focus")
+                labels = focused.evaluate(
+                    "e => [e.innerText, e.getAttribute('aria-label'), ...[...(e.labels || [])].map(l => l.innerText)]"
+                )
+                if any(label and label.strip().startswith(name) for label in labels):
+                    assert focused.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+                    return
+            raise AssertionError(f"{name} is not reached")
+
+        page.goto(started.root)
+        page.keyboard.press("Tab")
+        expect(page.locator(":focus")).to_have_text("Skip to the content")
+        tab_to("New audit")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/new")
+        tab_to("A model’s file")
+        with page.expect_file_chooser() as chooser:
+            page.keyboard.press("Space")
+        chooser.value.set_files(started.model)
+        tab_to("Go on")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/new/*")
+        tab_to("sex")
+        page.keyboard.press("Space")
+        tab_to("Favourable classes")
+        page.keyboard.type("granted")
+        tab_to("How many people")
+        page.keyboard.type("1500")
+        tab_to("More of the question")
+        page.keyboard.press("Enter")
+        tab_to("Columns of the model’s inputs")
+        page.keyboard.type("age,citizen")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="What it would cost and show")).to_be_visible(timeout=3 * PATIENCE_MS)
+        tab_to("Ask, and spend ε = 0.1")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/audits/*")
+        tab_to("Read the report")
+        page.keyboard.press("Enter")
+        expect(page).to_have_title(re.compile("Fairness audit"))
+
+
+def test_a_refusal_stands_beside_its_field(browser: Browser, started: OpenDesk, tmp_path: Path) -> None:
+    pickle = tmp_path / "model.pkl"
+    pickle.write_bytes(b"\x80\x04\x95\x0b\x00")
+    context = browser.new_context(java_script_enabled=False)  # a page of status 422 is a complaint of the browser's
+    context.add_cookies(
+        [{"name": "desk", "value": cookie(started)["desk"], "domain": "127.0.0.1", "path": started.desk.door.root}]
+    )
+    page = context.new_page()
+    page.goto(f"{started.root}/new")
+    page.get_by_label("A model’s file").set_input_files(pickle)
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_label("sex").check()
+    page.get_by_label("Privacy loss ε").fill("a little")
+    page.get_by_role("button", name="Show price and interval").click()
+    expect(page.get_by_role("alert")).to_contain_text("'a little' is no amount")
+    expect(page.get_by_label("Privacy loss ε")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Privacy loss ε").fill("0.1")
+    page.get_by_text("How the answer is read").click()
+    page.get_by_label("Level of the intervals").fill("most")
+    page.get_by_role("button", name="Show price and interval").click()
+    level = page.get_by_label("Level of the intervals")
+    expect(level).to_have_attribute("aria-invalid", "true")
+    expect(level).to_be_visible()
+    expect(level).to_have_value("most")
+    level.fill("0.95")
+    page.get_by_role("button", name="Show price and interval").click()
+    expect(page.get_by_role("alert")).to_contain_text("opening a pickle runs whatever it holds")
+    context.close()
+
+
+def test_axe_core_finds_nothing_wrong_and_no_page_is_wider(browser: Browser, started: OpenDesk) -> None:
+    paths = ("", f"/audits/{started.audit}", "/new", "/budgets", "/datasets/register", "/receipts", "/bundles",
+             "/decisions/register", "/watches/register", f"/new/{a_draft(started)}")  # fmt: skip
+    found = []
+    for options in ({"color_scheme": "dark"}, {"viewport": {"width": PHONE_PX, "height": 844}}):
+        with at_the_desk(browser, started, script=True, bypass_csp=True, **options) as page:
+            for path in paths:
+                page.goto(f"{started.root}{path}")
+                page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+                found += [f"{path} {one}" for one in violations(page)]
+                width = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+                found += [f"{path} is {width} px too wide"] if width > 0 else []
+    assert found == []
+
+
+def a_draft(started: OpenDesk) -> str:
+    draft = started.desk.draft("register")
+    draft.decision = "citizen"
+    return draft.id
+
+
+def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client: httpx.Client) -> None:
+    root, name = started.desk.door.root, started.audit
+    report = client.get(f"{root}/compare/{name}/{name}")
+    document = client.get(f"{root}/audits/{name}/report.json").json()
+    mending = client.get(f"{root}/audits/{name}/mending")
+
+    assert report.status_code == 200
+    assert "nothing changed, for certain" in report.text
+    assert document["receipt"].endswith(".json")
+    assert client.get(f"{root}/over-time").status_code == 200
+    assert 'lang="de"' in client.get(f"{root}/audits/{name}/report?language=de").text
+    assert mending.status_code == 422, "the audit is not rule by rule, and the page says so"
+    assert client.get(f"{root}/audits/{'0' * 64}").status_code == 404
+    assert client.get(f"{root}/audits/..%2F..%2Fkeys").status_code == 404
+
+
+def test_decisions_of_ones_own_are_sent_and_audited(started: OpenDesk, client: httpx.Client) -> None:
+    root = started.desk.door.root
+    sent = client.post(
+        f"{root}/decisions/register", data={"form_token": started.desk.door.form_token, "name": "entscheid"},
+        files={"decisions": ("d.csv", b"id,entscheid\np1,true\np2,false\n", "text/csv")},
+    )  # fmt: skip
+
+    assert sent.status_code == 303
+    assert "the decisions in entscheid" in client.get(sent.headers["location"]).text
+
+
+STRANGERS: Final[dict[str, tuple[dict[str, str], int]]] = {
+    "no cookie": ({"cookie": ""}, 403),
+    "another cookie": ({"cookie": "desk=guessed"}, 403),
+    "another name of this machine": ({"host": "rebound.example"}, 421),
+    "another port's name": ({"host": "127.0.0.1:1"}, 421),
+    "another site's request": ({"sec-fetch-site": "cross-site"}, 403),
+    "another port's request": ({"sec-fetch-site": "same-site"}, 403),
+}
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+def test_the_door_keeps_strangers_out_of_every_page(started: OpenDesk, client: httpx.Client, who: str) -> None:
+    changed, status = STRANGERS[who]
+    for path in ("", "/new", "/static/desk.css", "/no-such-page"):
+        assert client.get(f"{started.desk.door.root}{path}").status_code in (200, 404)
+        refused = client.get(f"{started.desk.door.root}{path}", headers=changed)
+        assert refused.status_code == status
+        assert "<" not in refused.text
+
+
+def test_a_form_needs_its_token_and_no_other_origin(started: OpenDesk, client: httpx.Client) -> None:
+    root, token = started.desk.door.root, started.desk.door.form_token
+    drafts = len(started.desk.drafts)
+    fields = {"dataset": "register", "decision": "citizen"}
+
+    assert client.post(f"{root}/new", data=fields).status_code == 403
+    assert client.post(f"{root}/new", data={**fields, "form_token": "guessed"}).status_code == 403
+    other = {"origin": "http://127.0.0.1:1"}
+    assert client.post(f"{root}/new", data={**fields, "form_token": token}, headers=other).status_code == 403
+    assert client.post(f"{root}/new", content=iter([b"x"])).status_code == 413, "no length is said"
+    assert client.put(f"{root}/new").status_code == 405
+    assert len(started.desk.drafts) == drafts
+    assert client.post(f"{root}/new", data={**fields, "form_token": token}).status_code == 303
+
+
+def test_no_page_can_be_kept_framed_or_scripted_and_none_has_the_key(started: OpenDesk, client: httpx.Client) -> None:
+    for path in ("", "/budgets", f"/audits/{started.audit}", f"/audits/{started.audit}/report", "/nothing"):
+        answer = client.get(f"{started.desk.door.root}{path}")
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; style-src '")
+        assert "script" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert policy.endswith("sandbox") == path.endswith("report")
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "<script" not in answer.text
+        assert started.holder.auditor_key not in answer.text + str(answer.headers)
+
+
+def test_the_token_lets_one_browser_in_and_a_second_one_shuts_both_out(started: OpenDesk) -> None:
+    with opened(started.desk.settings) as (desk, port), httpx.Client(base_url=f"http://127.0.0.1:{port}") as first:
+        assert first.get("/enter/guessed").status_code == 403
+        entered = first.get(desk.door.address)
+        assert (entered.status_code, entered.headers["location"]) == (303, desk.door.root)
+        for written in entered.headers.get_list("set-cookie"):
+            assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in written.split(";")}
+            assert "Path=/;" not in written
+        assert first.get(desk.door.root).status_code == 200
+        assert first.get(desk.door.address).status_code == 303, "the same browser may come again"
+        assert httpx.get(desk.door.address).status_code == 403
+        assert first.get(desk.door.root).status_code == 403
+
+
+def test_a_token_that_is_too_old_lets_nobody_in(started: OpenDesk) -> None:
+    with opened(started.desk.settings) as (desk, _):
+        desk.door._expires -= 601
+
+        assert httpx.get(desk.door.address).status_code == 403
+
+
+def test_the_command_serves_loopback_alone_and_ends_without_a_trace(started: OpenDesk, tmp_path: Path) -> None:
+    environment = {
+        **os.environ, "AUDITOR_HOLDER_URL": started.holder.url, "AUDITOR_API_KEY": started.holder.auditor_key,
+        "AUDITOR_RECEIPTS": str(tmp_path / "receipts"), "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1",
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from auditor_client.cli import app; app()", "desk", "--no-browser"],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    address = process.stdout.readline().split()[-1]
+    assert address.startswith("http://127.0.0.1:")
+    with httpx.Client(timeout=60, follow_redirects=True) as client:
+        page = client.get(address)
+        assert "No audit is kept yet" in page.text
+        assert list(tmp_path.glob("auditor-desk-*"))
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 0, errors
+    assert errors == ""
+    assert not list(tmp_path.glob("auditor-desk-*"))
+    assert started.holder.auditor_key not in output + errors
+
+
+def test_files_are_private_and_keep_no_path(started: OpenDesk) -> None:
+    with tempfile.TemporaryFile() as content:
+        draft = started.desk.draft("register")
+        kept = started.desk.keep_file(draft.folder, "../../etc\\passwd\n", content)
+
+    assert kept.name == "passwd_"
+    assert kept.parent.parent == draft.folder
+    assert kept.stat().st_mode & 0o077 == draft.folder.stat().st_mode & 0o077 == 0
