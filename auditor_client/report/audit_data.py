@@ -289,6 +289,7 @@ def _receipt(finding: Finding) -> tuple[Fact, ...]:
     return (
         Fact(said("Holder"), finding.holder_url, exact=True),
         Fact(said("Release"), release.id, exact=True),
+        *([] if release.plan.refines is None else [Fact(said("Refines release"), release.plan.refines, exact=True)]),
         Fact(said("Ledger entry"), f"{release.ledger.sequence}, {release.ledger.hash}", exact=True),
         Fact(said("Signing key"), f"{release.key} (Ed25519) {finding.key.public_key}", exact=True),
         Fact(said("Signature"), release.signature, exact=True),

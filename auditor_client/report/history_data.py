@@ -85,7 +85,7 @@ def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Seq
     for finding in findings:
         for metric, estimate in finding.estimates.items():
             again = finding.release.id in listed_already
-            cost = said("the same answer") if again else loss_words(finding.release.charge)
+            cost = said("the same answer") if again else _cost(finding.release)
             rows.append(_row(finding, metric, estimate, cost))
             listed_already.add(finding.release.id)
     trained = []
@@ -155,6 +155,14 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         ticks=_RATIOS.ticks,
         threshold=None if estimate.threshold is None else 100 * estimate.threshold,
     )
+
+
+def _cost(release: Release) -> str:
+    """What an answer cost, and which it refines, by the beginning of the digest that names its receipt."""
+    charge = loss_words(release.charge)
+    if release.plan.refines is None:
+        return charge
+    return said("{loss}, to refine {receipt}", loss=charge, receipt=release.plan.refines.removeprefix("sha256:")[:12])
 
 
 def _audited(finding: Finding) -> str:

@@ -320,6 +320,7 @@ def history_document(
             {
                 "created": finding.release.created.isoformat(),
                 "release": finding.release.id,
+                **({} if finding.release.plan.refines is None else {"refines": finding.release.plan.refines}),
                 **({"joined": [one.release.id for one in finding.stored.others]} if finding.stored.others else {}),
                 "dataset": finding.release.dataset,
                 "version": finding.release.version,

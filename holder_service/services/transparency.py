@@ -39,6 +39,7 @@ class ReportedRelease:
 
     Attributes:
         algorithm: Of a training, how its model was learned; `None` of a plan.
+        refines: The number of the entry of the release that it refines, if it refines one.
     """
 
     entry: Entry
@@ -46,6 +47,7 @@ class ReportedRelease:
     sensitive: tuple[str, ...]
     mechanisms: tuple[str, ...]
     algorithm: str | None = None
+    refines: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +157,12 @@ def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
         mechanisms = {"sparse_vector"}
     else:
         mechanisms = {batch["mechanism"]["name"] for batch in asked["batches"]}
+    refined = releases.find_release(connection, str(entry.event.detail.get("refines", "")))
     return ReportedRelease(
         entry=entry,
         version=stored.version,
         sensitive=tuple(asked["sensitive"]),
         mechanisms=tuple(sorted(mechanisms)),
         algorithm=asked["algorithm"]["name"] if is_training else None,
+        refines=None if refined is None else refined.sequence,
     )

@@ -49,14 +49,19 @@ def test_a_finer_answer_costs_the_difference_and_is_read_by_itself(auditor: Audi
 
 def test_a_report_says_what_the_chain_loses_and_what_the_answer_cost(auditor: Auditor) -> None:
     """What anybody may conclude of one person follows from ε of the last answer, not from its charge."""
-    second = refining(auditor, auditor.audit(**ASKED, epsilon="0.5"), "1")
+    first = auditor.audit(**ASKED, epsilon="0.5")
+    second = refining(auditor, first, "1")
 
     page = second.to_html()
+    history = auditor.history()
 
     assert "This audit cost" in page
     assert "ε = 0.5" in page
     assert "73.1" in page or "73.2" in page, "a chance of one half becomes at most this, at 1"
     assert second.to_document()["release"]["charge"] == {"epsilon": "0.5", "delta": "0"}
+    assert "Refines release</dt>" in page
+    assert f"ε = 0.5, to refine {first.receipt.stem[:12]}" in history.summary()
+    assert [one.get("refines") for one in history.to_document()["audits"]] == [None, first.release.id]
 
 
 def test_answers_of_one_chain_are_not_joined(auditor: Auditor) -> None:

@@ -285,6 +285,9 @@ def test_the_console_shows_what_a_charge_refined(sqlite_holder: TestedHolder) ->
 
     with visitor(sqlite_holder) as visits:
         page = visits.get(f"/console/ledger/{finer['ledger']['sequence']}").text
+    report = sqlite_holder.admin("GET", "/datasets/register/report")
 
     assert "to refine an answer" in page
     assert first.json()["id"] in page
+    refined = [one.get("refines") for one in report.json()["releases"]]
+    assert refined == [None, first.json()["ledger"]["sequence"]]

@@ -114,6 +114,7 @@ def _release(release: ReportedRelease) -> dict[str, Any]:
         "sensitive": list(release.sensitive),
         "mechanisms": list(release.mechanisms),
         **({} if release.algorithm is None else {"algorithm": release.algorithm}),
+        **({} if release.refines is None else {"refines": release.refines}),
         "charge": event.loss.document(),
     }
 
