@@ -57,6 +57,7 @@ class Auditor:
         holder_url: str | None = None,
         api_key: str | None = None,
         *,
+        token_file: Path | str | None = None,
         receipts: Path | str | None = None,
         allow_plain_http: bool | None = None,
         about: About = NOTHING,
@@ -68,6 +69,8 @@ class Auditor:
         Args:
             holder_url: Where the holder is; by default AUDITOR_HOLDER_URL.
             api_key: The auditor's key; by default AUDITOR_API_KEY.
+            token_file: A file with a token of the holder's identity provider, instead of a key; read again at each
+                call; by default AUDITOR_TOKEN_FILE.
             receipts: Directory of the receipts; by default AUDITOR_RECEIPTS, or "receipts" here.
             allow_plain_http: Let the key travel unencrypted to another machine.
             about: Who audits and who writes reports; by default AUDITOR_ORGANISATION and AUDITOR_AUTHOR.
@@ -81,6 +84,7 @@ class Auditor:
             {
                 "holder_url": holder_url,
                 "api_key": api_key,
+                "token_file": token_file,
                 "receipts": receipts,
                 "allow_plain_http": allow_plain_http,
             },
@@ -89,7 +93,7 @@ class Auditor:
         self._holder = HolderClient(
             http,
             url=settings.holder_url,
-            key=settings.api_key.get_secret_value(),
+            key=settings.key,
             allow_plain_http=settings.allow_plain_http,
         )
         self._receipts = Receipts(settings.receipts)
@@ -104,7 +108,7 @@ class Auditor:
         """An auditor with settings that `load_settings` returned."""
         by = {"organisation": settings.organisation, "author": settings.author}
         given = {name: value for name, value in settings if name not in by}
-        given["api_key"] = settings.api_key.get_secret_value()
+        given["api_key"] = settings.api_key.get_secret_value() if settings.api_key else None
         return cls(**given, about=made(About, by), on_step=on_step)
 
     @property

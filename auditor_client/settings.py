@@ -32,6 +32,10 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "holder_url": Setting("AUDITOR_HOLDER_URL", "The holder's address, such as `https://holder.example`. Needed."),
     "api_key": Setting("AUDITOR_API_KEY", "Your key. Needed, or a file of it."),
     "api_key_file": Setting("AUDITOR_API_KEY_FILE", "A file whose only text is your key."),
+    "token_file": Setting(
+        "AUDITOR_TOKEN_FILE",
+        "A file with a token of the holder's identity provider, read again at each call; instead of a key.",
+    ),
     "receipts": Setting("AUDITOR_RECEIPTS", "The folder of receipts and pinned keys, one for each holder; `receipts`."),
     "allow_plain_http": Setting(
         "AUDITOR_ALLOW_PLAIN_HTTP", "`true` lets the key travel unencrypted to another machine; `false`."
@@ -45,6 +49,10 @@ _WORDS: Final = f"is a text of one line, with at most {TEXT_CHARACTERS_MAX} char
 _TAKES: Final = {"allow_plain_http": "is yes or no: write true or false.", "organisation": _WORDS, "author": _WORDS}
 """What a setting takes, where not every text will do."""
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,512}")
+_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+_SHOWN: Final = frozenset({"api_key", "api_key_file", "token_file"})
+"""The settings that show who asks."""
+_TOKEN_FILE_BYTES_MAX: Final = 16 * 1024
 _KEY_FILE_BYTES_MAX: Final = 4096
 _CONFIG_BYTES_MAX: Final = 64 * 1024
 
@@ -52,17 +60,28 @@ _CONFIG_BYTES_MAX: Final = 64 * 1024
 class AuditorSettings(BaseModel):
     """How to reach the holder, and where receipts are, and the holder's pinned keys: one directory for one holder.
 
-    The key is hidden in every text. `allow_plain_http`: whether it may travel unencrypted to another machine.
+    The key is hidden in every text. There is a key, or the file of a token. `allow_plain_http`: whether it may travel
+    unencrypted to another machine.
     """
 
     model_config = ConfigDict(frozen=True)
 
     holder_url: str
-    api_key: SecretStr
+    api_key: SecretStr | None = None
+    token_file: Path | None = None
     receipts: Path = DEFAULT_RECEIPTS
     allow_plain_http: bool = False
     organisation: Words | None = None
     author: Words | None = None
+
+    @property
+    def key(self) -> str | Path:
+        """What shows who asks: the key, or the file of a token."""
+        if self.api_key is not None:
+            return self.api_key.get_secret_value()
+        if self.token_file is not None:
+            return self.token_file
+        raise SettingsMissing("Neither a key nor the file of a token is given: give `api_key` or `token_file`.")
 
 
 def load_settings(
@@ -85,28 +104,52 @@ def load_settings(
     )
     values = _first_of_each(sources)
     for name, what in (("holder_url", "The holder's address"), ("api_key", "Your key")):
-        if name not in values:
+        if name not in values and not (name == "api_key" and "token_file" in values):
             raise SettingsMissing(
                 f"{what} is not set. Give `{name}`, or set the environment variable {SETTINGS[name].variable}, or "
                 f"{name!r} in the configuration file that {CONFIG_VARIABLE} names."
             )
-    key = SecretStr(_key(values.pop("api_key")))
+    if "api_key" in values:
+        values["api_key"] = SecretStr(_key(values["api_key"]))
     values.pop("api_key_file", None)
     try:
-        return AuditorSettings(api_key=key, **values)
+        return AuditorSettings(**values)
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         raise SettingsRefused(f"{SETTINGS[name].variable} ({name}) {_TAKES.get(name, 'is a text.')}") from error
 
 
 def _first_of_each(sources: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
-    """The first value of each name. A source that names a key file has that file's key as its key."""
+    """The first value of each name. A source that names a key file has that file's key as its key.
+
+    Raises:
+        SettingsRefused: A source has both a key and a token, or a file cannot be read.
+    """
     values: dict[str, Any] = {}
     for source in sources:
-        values = {**source, **values}
-        if "api_key" not in values and "api_key_file" in source:
-            values["api_key"] = _read(Path(str(source["api_key_file"])), _KEY_FILE_BYTES_MAX).strip()
+        if "token_file" in source and len(_SHOWN & source.keys()) > 1:
+            raise SettingsRefused(
+                "Both a key and a token are given, and which of them counts is not said: leave `api_key` or "
+                "`token_file` out (AUDITOR_API_KEY, AUDITOR_API_KEY_FILE or AUDITOR_TOKEN_FILE)."
+            )
+        decided = not _SHOWN.isdisjoint(values)
+        added = {name: value for name, value in source.items() if not (decided and name in _SHOWN)}
+        values = {**added, **values}
+        if "api_key" not in values and "api_key_file" in added:
+            values["api_key"] = _read(Path(str(added["api_key_file"])), _KEY_FILE_BYTES_MAX).strip()
     return values
+
+
+def read_token(path: Path) -> str:
+    """The token in a file, as it is now.
+
+    Raises:
+        SettingsRefused: There is none.
+    """
+    token = _read(path, _TOKEN_FILE_BYTES_MAX).strip()
+    if _TOKEN.fullmatch(token):
+        return token
+    raise SettingsRefused(f"{path} has to hold a token as its only text: have it written again.")
 
 
 def _read_config(path: Path) -> dict[str, Any]:

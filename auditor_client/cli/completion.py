@@ -32,11 +32,15 @@ def sensitive_columns(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _offered(flags: dict[str, Any]) -> tuple[DatasetDescription, ...]:
     try:
-        given = {"holder_url": flags.get("holder_url"), "api_key_file": flags.get("key_file")}
+        given = {
+            "holder_url": flags.get("holder_url"),
+            "api_key_file": flags.get("key_file"),
+            "token_file": flags.get("token_file"),
+        }
         settings = load_settings(given, os.environ, flags.get("config"))
         with HolderClient(
             url=settings.holder_url,
-            key=settings.api_key.get_secret_value(),
+            key=settings.key,
             allow_plain_http=settings.allow_plain_http,
             limits=_BRIEF,
         ) as holder:

@@ -50,6 +50,9 @@ class Connection(BaseModel):
 
     holder_url: str | None = Field(default=None, description="The holder's address, instead of AUDITOR_HOLDER_URL.")
     key_file: Path | None = Field(default=None, description="A file with your key, instead of AUDITOR_API_KEY.")
+    token_file: Path | None = Field(
+        default=None, description="A file with a token of the holder's identity provider, instead of a key."
+    )
     receipts: Path | None = Field(default=None, description="Where receipts are kept [./receipts].")
     config: Path | None = Field(default=None, description="A TOML file with settings, instead of AUDITOR_CONFIG.")
 

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 from auditor_client.errors import ColumnNotReady, HolderLied, HolderUnavailable, SettingsRefused, refusal
+from auditor_client.settings import read_token
 from auditor_client.text import readable
 from shared.problems import Problem
 
@@ -65,7 +66,7 @@ class HttpCaller:
         http: HttpClient | None = None,
         *,
         url: str,
-        key: str,
+        key: str | Path,
         allow_plain_http: bool = False,
         limits: CallLimits = _DEFAULT_LIMITS,
     ) -> None:
@@ -74,7 +75,7 @@ class HttpCaller:
         Args:
             http: For a certificate authority or a proxy of your own; by default a plain client.
             url: The holder's address, with or without a path in front of `/v1`.
-            key: The auditor's key.
+            key: The auditor's key; or the file of a token, read again at each call.
             allow_plain_http: Let the key travel unencrypted to another machine.
             limits: Bounds on time, attempts and size.
 
@@ -125,11 +126,11 @@ class HttpCaller:
         raise HolderUnavailable(f"The holder at {self.url} was not asked: no attempt is allowed.")
 
     def _attempt(self, sending: "_Sending", give_up_at: float) -> bytes:
-        path = sending.path
+        path, key = sending.path, self._key if isinstance(self._key, str) else read_token(self._key)
         attempt_s = self._limits.attempt_s + sending.size / self._limits.bytes_sent_per_s
         seconds = max(min(attempt_s, give_up_at - time.monotonic()), 0.001)
         try:
-            answer = _within(seconds, lambda: self._exchange(sending, seconds))
+            answer = _within(seconds, lambda: self._exchange(sending, key, seconds))
         except (httpx.TransportError, TimeoutError) as error:
             reason = readable(str(error)) or f"no whole answer within {seconds:.3g} s"
             raise _TryAgain(
@@ -138,7 +139,7 @@ class HttpCaller:
                     "ask again: a plan that was charged is answered again at no cost."
                 )
             ) from error
-        if self._key.encode() in answer.body:
+        if key.encode() in answer.body:
             raise HolderLied(f"The holder's answer to {path} repeats your key. Do not use it, and ask for a new key.")
         if answer.status in (200, 201, 204):
             return answer.body
@@ -147,11 +148,11 @@ class HttpCaller:
             raise _TryAgain(failure, after_s=answer.retry_after_s)
         raise failure
 
-    def _exchange(self, sending: "_Sending", seconds: float) -> "_Answer":
+    def _exchange(self, sending: "_Sending", key: str, seconds: float) -> "_Answer":
         """One request and its answer, read up to the limits."""
         give_up_at = time.monotonic() + seconds
         # `identity`: a small compressed body can grow without bound while it is unpacked.
-        headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json", "Accept-Encoding": "identity"}
+        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "Accept-Encoding": "identity"}
         if sending.content is not None:
             headers |= {"Content-Type": sending.media_type, "Content-Length": str(sending.size)}
         timeout = httpx.Timeout(seconds, connect=min(seconds, self._limits.connect_s))

@@ -8,6 +8,7 @@ from typing import Final
 from checks.planted_bugs.bug import Bug, Edit
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
+from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"
 _COLUMNS: Final = "holder_service/services/columns.py"
@@ -48,6 +49,7 @@ _READ_SCORES: Final = "tests/unit/auditor_client/test_sklearn_scores.py"
 BUGS: Final = (
     *LEARNING_BUGS,
     *CHAIN_BUGS,
+    *SIGN_IN_BUGS,
     Bug(
         "a threshold of a score is itself on the other side",
         (

@@ -23,7 +23,10 @@ from holder_service.settings import Settings
 
 Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="A running holder; without it, this machine's own.")]
 AdminKey = Annotated[
-    str, typer.Option("--key", envvar="HOLDER_ADMIN_KEY", help="An administrator's key; better from the environment.")
+    str,
+    typer.Option(
+        "--key", envvar="HOLDER_ADMIN_KEY", help="An administrator's key, or a token; better from the environment."
+    ),
 ]
 Locate = Callable[[str, str], str]
 """From the path of a field and what is wrong with it to what whoever wrote it is told."""

@@ -3,8 +3,10 @@
 Whatever the browser complains about on its own console, or asks of another host, fails the test that it happens in.
 """
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +18,11 @@ from typer.testing import CliRunner
 from auditor_client import Auditor
 from auditor_client.audits.bundle import write_bundle
 from holder_service.cli import app
+from holder_service.oidc_settings import CALLBACK, OidcSettings
 from testing.browsers import PATIENCE_MS, violations
-from testing.holders import TestedHolder, running_holder
+from testing.holders import TestedHolder, running_holder, stopped_holder
+from testing.holders import opened as running
+from testing.identity_providers import ROLES, published_provider
 from testing.invented_questions import FOUR_LEAVES
 from testing.registers import DECLARATION, plan
 
@@ -281,3 +286,31 @@ def test_another_site_cannot_use_the_session(browser: Browser, holder: TestedHol
         page.wait_for_url("**/console/log-in?*")
 
     assert holder.entries() == before
+
+
+def test_people_sign_in_at_a_provider_elsewhere(browser: Browser, tmp_path: Path) -> None:
+    """The way there, back, and on: the session's cookie goes along though another site began the way."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    stopped = stopped_holder(tmp_path)
+    people = ({"sub": "administrator", "roles": ["pafer-admins"]}, {"sub": "ADR", "roles": ["pafer-admins"]})
+    with published_provider(*people) as issuer:
+        elsewhere = issuer.replace("127.0.0.1", "localhost")  # another site than the console's
+        oidc = OidcSettings(elsewhere, None, "console", "a-secret", f"http://127.0.0.1:{port}{CALLBACK}", roles=ROLES)
+        with (
+            running(replace(stopped.settings, oidc=oidc), stopped.admin_key, port=port) as tested,
+            browser.new_context(base_url=tested.url, java_script_enabled=False) as context,
+        ):
+            context.set_default_timeout(PATIENCE_MS)
+            page = context.new_page()
+            page.goto("/console/budgets")
+            page.get_by_role("link", name="Sign in at localhost").click()
+            page.get_by_role("button", name="ADR").click()
+            expect(page.get_by_role("alert")).to_contain_text("that opens no account of this holder")
+
+            page.get_by_role("link", name="Sign in at localhost").click()
+            page.get_by_role("button", name="administrator").click()
+            page.wait_for_url("**/console/budgets")
+            expect(page.get_by_role("heading", level=1)).to_have_text("Budgets")
+            page.get_by_role("button", name="Log out").click()
+            page.wait_for_url("**/console/log-in")

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import httpx
 import pytest
@@ -407,3 +408,18 @@ def test_a_plan_without_a_version_is_not_asked(simulated: SimulatedHolder, clien
         client.release("register", PLAN.model_copy(update={"version": None}))
 
     assert simulated.requests == []
+
+
+def test_a_token_is_read_again_at_each_call(simulated: SimulatedHolder, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{KEY}\n")
+    with HolderClient(url=simulated.url, key=file, limits=QUICK) as client:
+        client.budget("register")
+        assert simulated.headers["Authorization"] == f"Bearer {KEY}"
+        file.write_text("renewed.since")
+        client.budget("register")
+        assert simulated.headers["Authorization"] == "Bearer renewed.since"
+        for broken in ("", "two tokens", "é"):
+            file.write_text(broken)
+            with pytest.raises(SettingsRefused, match="token"):
+                client.budget("register")

@@ -24,7 +24,7 @@ def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -
     settings = load_settings({"holder_url": "https://flag.example", "receipts": None}, ENVIRONMENT, config)
 
     assert settings.holder_url == "https://flag.example"
-    assert settings.api_key.get_secret_value() == "environment-key"
+    assert settings.key == "environment-key"
     assert settings.receipts == Path("kept")
     assert settings.allow_plain_http is True
 
@@ -34,7 +34,7 @@ def test_the_file_may_be_named_by_the_environment(tmp_path: Path) -> None:
 
     settings = load_settings({}, {"AUDITOR_CONFIG": str(config)})
 
-    assert settings.api_key.get_secret_value() == "file-key"
+    assert settings.key == "file-key"
 
 
 def test_a_file_that_merely_lies_here_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_the_key_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
     by_flag = load_settings({"api_key_file": key}, ENVIRONMENT)
     by_environment = load_settings({}, {"AUDITOR_HOLDER_URL": "https://h", "AUDITOR_API_KEY_FILE": str(key)})
 
-    assert by_flag.api_key.get_secret_value() == by_environment.api_key.get_secret_value() == "a-key"
+    assert by_flag.key == by_environment.key == "a-key"
 
 
 @pytest.mark.parametrize("missing", ["AUDITOR_HOLDER_URL", "AUDITOR_API_KEY"])
@@ -106,3 +106,18 @@ def test_a_text_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
 
     with pytest.raises(SettingsRefused, match="UTF-8"):
         load_settings({"api_key_file": tmp_path / "key"}, ENVIRONMENT)
+
+
+def test_a_token_counts_instead_of_a_key_and_never_beside_one(tmp_path: Path) -> None:
+    file = write(tmp_path / "token", "a.b.c\n")
+    url = {"AUDITOR_HOLDER_URL": "https://h"}
+
+    by_environment = load_settings({}, {**url, "AUDITOR_TOKEN_FILE": str(file)})
+    by_flag = load_settings({"token_file": file}, ENVIRONMENT)
+    key_by_flag = load_settings({"api_key": "a-key"}, {**url, "AUDITOR_TOKEN_FILE": str(file)})
+
+    assert by_environment.key == by_flag.key == file
+    assert key_by_flag.key == "a-key"
+    for other in ("AUDITOR_API_KEY", "AUDITOR_API_KEY_FILE"):
+        with pytest.raises(SettingsRefused, match="Both a key and a token"):
+            load_settings({}, {**url, "AUDITOR_TOKEN_FILE": str(file), other: str(file)})

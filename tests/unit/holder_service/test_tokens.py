@@ -88,7 +88,7 @@ REFUSED: dict[str, tuple[str, Make]] = {
     "algorithm none": ("algorithm", lambda provider: unsigned(provider, {"alg": "none", "kid": "first"})),
     "algorithm None": ("algorithm", lambda provider: unsigned(provider, {"alg": "None"}, "AA")),
     "algorithm of an unknown kind": ("algorithm", lambda provider: unsigned(provider, {"alg": ["RS256"]}, "AA")),
-    "public key as a secret": (
+    "signed by a secret": (
         "algorithm",
         lambda provider: provider.token(alg="HS256", kid="rsa", key=OctKey.import_key({"kty": "oct", "k": "A" * 43})),
     ),
