@@ -27,7 +27,7 @@ COPY --from=build-spark /opt/pafer /opt/pafer
 ENV PATH=/opt/pafer/bin:$PATH PYTHONUNBUFFERED=1 HOLDER_HOME=/var/lib/pafer/holder HOLDER_ANCHOR=/var/lib/pafer/anchor/head \
     PYSPARK_PYTHON=/opt/pafer/bin/python SPARK_WORKER_DIR=/tmp/work
 RUN useradd --system --uid 10001 --home-dir /var/lib/pafer --create-home pafer \
-    && install --directory --mode=0700 --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/keys /var/lib/pafer/store
+    && install --directory --mode=0700 --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/backups /var/lib/pafer/keys /var/lib/pafer/store
 USER pafer
 WORKDIR /var/lib/pafer
 EXPOSE 8080
@@ -37,7 +37,7 @@ FROM ${PYTHON_IMAGE}
 COPY --from=build /opt/pafer /opt/pafer
 ENV PATH=/opt/pafer/bin:$PATH PYTHONUNBUFFERED=1 HOLDER_HOME=/var/lib/pafer/holder HOLDER_ANCHOR=/var/lib/pafer/anchor/head
 RUN useradd --system --uid 10001 --home-dir /var/lib/pafer --create-home pafer \
-    && install --directory --mode=0700 --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/keys /var/lib/pafer/reports
+    && install --directory --mode=0700 --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/backups /var/lib/pafer/keys /var/lib/pafer/reports
 USER pafer
 WORKDIR /var/lib/pafer
 EXPOSE 8080

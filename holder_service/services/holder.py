@@ -110,6 +110,10 @@ class Holder:
             self.provider.close()
         self.store.database.close()
 
+    def is_ready(self) -> bool:
+        """Whether it may release: tables current, anchored entry there, records countable."""
+        return self._has_current_entries() and self.engine.is_ready()
+
     def public_keys(self) -> SigningKeys:
         """The public halves of all keys that this holder signs or signed with."""
         with self.store.database.read() as connection:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from holder_service.cli.calls import UPLOAD_TIMEOUT_S
+from holder_service.secret_settings import CONTAINER_FOLDER, ENDING, SECRETS
 from holder_service.settings import Settings
 from shared.limits import RELEASE_S_MAX
 from testing.holders import running_holder
@@ -58,12 +59,14 @@ def test_the_scrape_uses_a_key_from_a_file_and_names_the_alerts() -> None:
 
 
 def test_one_port_everywhere() -> None:
-    names = [ROOT / "Dockerfile", *(ROOT / name for name in COMPOSE), *sorted(FOLDER.iterdir())]
+    files = sorted(path for path in FOLDER.rglob("*") if path.is_file())
+    names = [ROOT / "Dockerfile", *(ROOT / name for name in COMPOSE), *files]
     ports = {
         (path.name, port)
         for path in names
         for port in re.findall(
-            r"(?:127\.0\.0\.1|holder|localhost):(\d{4,5})|--port\"?,? \"?(\d+)|EXPOSE (\d+)", path.read_text()
+            r"(?:127\.0\.0\.1|holder|localhost):(\d{4,5})|containerPort: (\d+)|--port\"?,? \"?(\d+)|EXPOSE (\d+)",
+            path.read_text(),
         )
     }
 
@@ -90,7 +93,9 @@ def test_a_compose_file_is_whole_and_holds_no_secret(name: str) -> None:
             assert source in document["volumes"] or (ROOT / source).exists(), volume
         for variable, value in service.get("environment", {}).items():
             assert "PASSWORD" not in variable or value.startswith("/run/secrets/")
-            if variable.startswith("HOLDER_"):
+            if variable in {f"{name}{ENDING}" for name in SECRETS}:
+                assert Path(value).is_relative_to(CONTAINER_FOLDER)
+            elif variable.startswith("HOLDER_"):
                 Settings.from_environment({variable: value})
     assert document["secrets"] == {"database_password": {"file": "./secrets/database_password"}}
     if shutil.which("docker-compose"):

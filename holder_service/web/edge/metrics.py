@@ -21,7 +21,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from holder_service.services import overview
 from holder_service.services.backup import shown_time
-from holder_service.services.ledger_store import LedgerStore
+from holder_service.services.holder import Holder
 from shared.amounts import NANO_PER_UNIT
 from shared.problems import TITLES
 
@@ -91,21 +91,21 @@ class Metrics:
         if overran:
             self._overruns.inc()
 
-    def exposition(self, store: LedgerStore, home: Path) -> bytes:
+    def exposition(self, holder: Holder) -> bytes:
         """All metrics in Prometheus' text format; those of every worker where there are several."""
         counted = self.registry
         if SHARED_DIRECTORY in os.environ:
             counted = CollectorRegistry()
             MultiProcessCollector(counted)  # type: ignore[no-untyped-call]  # the library has types but here
-        return generate_latest(counted) + generate_latest(_LedgerState(store, home))
+        return generate_latest(counted) + generate_latest(_HolderState(holder))
 
 
-class _LedgerState:
+class _HolderState:
     """What store and ledger say when they are asked, the same from every process."""
 
-    def __init__(self, store: LedgerStore, home: Path) -> None:
-        self._store = store
-        self._home = home
+    def __init__(self, holder: Holder) -> None:
+        self._holder = holder
+        self._store = holder.store
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The gauges. Floats are for pictures: what is charged is whole nano-units in the ledger."""
@@ -116,8 +116,11 @@ class _LedgerState:
         yield GaugeMetricFamily(
             "holder_may_release", "1 if the database has the anchored entry, else 0.", value=may_release
         )  # fmt: skip
+        yield GaugeMetricFamily(
+            "holder_ready", "1 if GET /readyz answers 200, else 0.", value=int(self._holder.is_ready())
+        )
         yield GaugeMetricFamily("holder_clock_timestamp_seconds", "The holder's clock.", value=time.time())
-        last = shown_time(self._home, datetime.now(UTC))
+        last = shown_time(self._holder.settings.home, datetime.now(UTC))
         yield GaugeMetricFamily(
             "holder_last_backup_timestamp_seconds", "When the last back-up began that is an hour old; 0 for none.",
             value=0 if last is None else last.timestamp(),

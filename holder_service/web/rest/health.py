@@ -46,4 +46,4 @@ async def no_icon() -> Response:
 def show_metrics(request: Request, holder: TheHolder, _: MetricsReader) -> Response:
     """Requests, refusals, releases and the state of the ledger, for Prometheus."""
     metrics: Metrics = request.app.state.metrics
-    return Response(metrics.exposition(holder.store, holder.settings.home), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics.exposition(holder), media_type=CONTENT_TYPE_LATEST)

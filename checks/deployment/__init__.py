@@ -1,0 +1,1 @@
+"""The files of docs/deployment, each by the linter of the program that reads it."""
