@@ -31,7 +31,7 @@ from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.training import Trainer, TrainingResult
 from auditor_client.audits.watching import WatchedVerdict, WatchKeeper, watch_of
-from auditor_client.errors import QuestionRefused
+from auditor_client.errors import NotFound, QuestionRefused
 from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
 from auditor_client.exchange.holder import HolderClient
@@ -39,9 +39,11 @@ from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_rec
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
+from auditor_client.findings.rehearsals import require_alike
 from auditor_client.settings import AuditorSettings, load_settings
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription
+from shared.rehearsals import rehearsal_name
 
 
 class Auditor:
@@ -146,8 +148,8 @@ class Auditor:
         return self._holder.budget(dataset)
 
     def budgets(self) -> tuple[Budget, ...]:
-        """The same of every population that the holder has a dataset about."""
-        datasets = {dataset.population: dataset.name for dataset in self._holder.datasets()}
+        """The same of every population that the holder has a dataset about; rehearsals cost nothing, and need none."""
+        datasets = {one.population: one.name for one in self._holder.datasets() if one.rehearsal is None}
         return tuple(self._holder.budget(name) for name in datasets.values())
 
     def plan(
@@ -260,6 +262,17 @@ class Auditor:
             return Deciding(self._answering, self._receipts, self._on_step).decided(posed, asking, budget.left)
         kept = self._answering.kept(posed, asking)
         return self._answering.answered(self._answering.prepared(posed, asking, kept), asking)
+
+    def rehearse(self, model: Any = None, dataset: str | None = None, *asked: Any, **keywords: Any) -> AuditResult:
+        """Audit the rehearsal of a dataset: the same about invented people, at no charge. It says nothing of anybody.
+
+        Takes and refuses what `audit` does. Everything that comes of it is marked: page, text, document, receipt.
+
+        Raises:
+            QuestionRefused: The holder publishes no rehearsal of the dataset as it is declared now.
+        """
+        real = self._description(dataset)
+        return self.audit(model, real.name if real.rehearsal else self._rehearsal(real).name, *asked, **keywords)
 
     def link(self, data: Any, dataset: str, request: LinkRequest | None = None, **keywords: Any) -> LinkedColumn:
         """Send values of the auditor's own, one for each person key; charges nothing, and shows the auditor nothing.
@@ -394,6 +407,8 @@ class Auditor:
         asked = TrainingAsking.of(request, epsilon, reading, following, keywords)
         description, other = self._description(dataset), asked.following.audit_on
         audited = None if other is None else self._description(other)
+        if audited is not None:
+            require_alike(description, audited, "A model is trained and audited")
         auditor = self._holder.budget(description.name).auditor
         trainer = Trainer(self._holder, self._receipts, self._on_step)
         result = trainer.trained(asked, description, auditor, ratio=ratio, audited=audited)
@@ -446,6 +461,25 @@ class Auditor:
         """
         self._on_step("Checking the receipts")
         return check_receipts(self._receipts, self._holder)
+
+    def _rehearsal(self, real: DatasetDescription) -> DatasetDescription:
+        """The rehearsal of a dataset."""
+        name = rehearsal_name(real.name)
+        try:
+            found = self._holder.dataset(name)
+        except NotFound:
+            found = None
+        if found is None or found.rehearsal is None or found.rehearsal.of != real.name:
+            raise QuestionRefused(
+                f"The holder publishes no rehearsal of {real.name!r}. Ask its administrator for one, who "
+                f"publishes it by `holder admin rehearsal {real.name}`."
+            )
+        if (found.columns, found.relation, found.records_max) != (real.columns, real.relation, real.records_max):
+            raise QuestionRefused(
+                f"The rehearsal {name!r} is of an earlier declaration of {real.name!r}: ask the holder's administrator "
+                "to publish it again."
+            )
+        return found
 
     def _description(self, dataset: str | None) -> DatasetDescription:
         if dataset is None:

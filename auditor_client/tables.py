@@ -40,6 +40,7 @@ def dataset_table(dataset: DatasetDescription) -> Table:
     people = "" if dataset.population == dataset.name else f" about the people of {dataset.population}"
     return Table(
         (
+            *_rehearsal(dataset),
             f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people.",
             *((_AGGREGATE,) if dataset.people is not None else ()),
             f"Protected is {_PROTECTED[dataset.relation]}.",
@@ -58,13 +59,29 @@ def budget_table(budgets: Sequence[Budget]) -> Table:
         tuple(
             (
                 account.auditor,
-                account.population,
+                account.population
+                if account.rehearsal_of is None
+                else f"{account.population}: REHEARSAL, never charged",
                 *map(loss_words, (account.limit, account.spent, account.left)),
                 "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC",
             )
             for account in budgets
         ),
     )
+
+
+def _rehearsal(dataset: DatasetDescription) -> tuple[str, ...]:
+    """That its people are invented, if they are, and how."""
+    rehearsal = dataset.rehearsal
+    if rehearsal is None:
+        return ()
+    words = (
+        f"REHEARSAL of {rehearsal.of}: {rehearsal.people} invented people, drawn with the seed {rehearsal.seed} from "
+        "the declaration alone; nothing is charged."
+    )
+    if not rehearsal.marginals:
+        return (words,)
+    return words, f"An administrator published marginals of {', '.join(sorted(rehearsal.marginals))} that they follow."
 
 
 def _values(column: Column) -> str:

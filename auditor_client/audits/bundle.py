@@ -29,7 +29,9 @@ from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
+from auditor_client.findings.rehearsals import require_alike
 from auditor_client.report.json_document import FORMATS, audit_document
+from auditor_client.text import marked_name
 from shared.bundles import BYTES_MAX, FORMAT, KEYS, MANIFEST, MEMBERS_MAX, BadBundle, Manifest, read_bundle
 from shared.canonical import sha256_name
 from shared.datasets import Budget
@@ -73,9 +75,13 @@ def write_bundle(
     Raises:
         ReceiptsDamaged: A receipt cannot be read, or there is nothing to write, or more than a bundle may hold.
         OSError: The file cannot be written.
+        QuestionRefused: Some are of a rehearsal, and others of real people.
     """
     if not audits and not trainings:
         raise ReceiptsDamaged("There is no audit to write: no receipt with a note.")
+    described = [*(audit.question.dataset for audit in audits), *(training.note.dataset for training in trainings)]
+    for dataset in described[1:]:
+        require_alike(described[0], dataset, "One bundle is written")
     files: dict[str, bytes] = {KEYS: receipts.pinned().model_dump_json(indent=2).encode()}
     names = []
     for audit in audits:
@@ -139,7 +145,7 @@ def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditC
     dataset = ""
     try:
         note = read_note(member(files, f"questions/{name}.json"), name)
-        dataset = note.dataset.name
+        dataset = marked_name(note.dataset.name, note.dataset.rehearsal)
         document = parsed(member(files, f"figures/{name}.json"), f"figures/{name}.json")
         again = _recomputed(note, files, keys, document)
         require(note.name == f"sha256:{name}", "its note has another name than its digest")
@@ -147,7 +153,7 @@ def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditC
         same_versions = again.versions == document.get("versions")
         form = document.get("format")
         require(form in FORMATS, f"its figures are of format {form!r}, which this version does not read")
-        require_same_document(audit_document(again, str(form)), document, same_versions=same_versions)
+        require_same_document(again.view.begun(audit_document(again, str(form))), document, same_versions=same_versions)
         require(not same_versions or page == again.to_html(), "its report is not the one that these figures make")
     except AuditorError as error:
         return AuditCheck(name, dataset, str(error))

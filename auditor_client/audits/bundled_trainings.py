@@ -17,6 +17,7 @@ from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import signed_training, verified_training
 from auditor_client.findings.training_notes import TrainingNote, read_training_note
+from auditor_client.text import marked_name
 from shared.canonical import sha256_name
 from shared.releases import SigningKeys
 from shared.trainings import TrainingQuote, TrainingRelease
@@ -48,7 +49,7 @@ def checked_training(name: str, files: Mapping[str, bytes], keys: SigningKeys) -
     noted, model, figures, report = (folder.format(name) for folder in _FOLDERS)
     try:
         note = read_training_note(member(files, noted), name)
-        dataset = note.dataset.name
+        dataset = marked_name(note.dataset.name, note.dataset.rehearsal)
         require(note.name == f"sha256:{name}", "its note has another name than its digest")
         document = parsed(member(files, figures), figures)
         again = TrainingResult(note.trained(_kept(note, files, keys)))

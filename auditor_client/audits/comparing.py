@@ -22,8 +22,10 @@ from auditor_client.findings.answers import RATES, read_crossed
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
+from auditor_client.findings.rehearsals import require_alike
 from auditor_client.report.comparison_data import ComparisonData, comparison_data
 from auditor_client.report.json_document import comparison_document
+from auditor_client.report.rehearsal import rehearsal_in
 from auditor_client.report.terminal import comparison_lines
 from auditor_client.report.view import Shown, View
 from shared.wording import said
@@ -49,7 +51,10 @@ class ModelComparison(Shown):
         """Both audits side by side; the document has both whole."""
         compared = self.first, self.second, self.metric, self.change
         data, document = partial(comparison_data, *compared), partial(comparison_document, *compared)
-        return View("Comparison of two audits", "36rem", "comparison.html.j2", data, comparison_lines, document)
+        rehearsal = rehearsal_in(one.question.dataset for one in (self.first, self.second))
+        return View(
+            rehearsal, "Comparison of two audits", "36rem", "comparison.html.j2", data, comparison_lines, document
+        )
 
     def to_frame(self) -> "pd.DataFrame":
         """Both audits' rates as a pandas DataFrame, with a further level "audit" on the index."""
@@ -151,6 +156,7 @@ def compare_results(first: AuditResult, second: AuditResult, *, apart: str | Non
     Raises:
         QuestionRefused: They are about other metrics, groups, least sizes or thresholds, or about a pair of rates.
     """
+    require_alike(first.question.dataset, second.question.dataset, "Two audits are compared")
     metric = first.metrics[0]
     if second.metrics[0] != metric or first.plan.sensitive != second.plan.sensitive:
         raise QuestionRefused("Compare audits of the same metric by the same sensitive columns.")

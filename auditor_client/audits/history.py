@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,14 @@ from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes, read_note
+from auditor_client.findings.rehearsals import of_dataset
 from auditor_client.report.history_data import HistoryData, history_data
 from auditor_client.report.json_document import history_document
+from auditor_client.report.rehearsal import rehearsal_in
 from auditor_client.report.terminal import history_lines
 from auditor_client.report.view import Shown, View
 from auditor_client.report.watch_data import KeptWatch
+from shared.rehearsals import Rehearsal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,13 +51,19 @@ class History(Shown):
     def __iter__(self) -> Iterator[AuditResult]:
         return iter(self.audits)
 
+    @property
+    def rehearsal(self) -> Rehearsal | None:
+        """What is rehearsed, if these are rehearsals: of one dataset, and without real audits among them."""
+        datasets = (one.question.dataset for one in self.audits), (one.note.dataset for one in self.trainings)
+        return rehearsal_in(chain(*datasets))
+
     @cached_property
     def view(self) -> View[HistoryData]:
         """One line for each audit and metric, and for each training."""
         kept = [(one.note, one.kept) for one in self.trainings]
         data = partial(history_data, self.audits, kept, self.watches)
         document = partial(history_document, self.audits, self.unreadable, kept, self.watches)
-        return View("Audits over time", "30rem", "history.html.j2", data, history_lines, document)
+        return View(self.rehearsal, "Audits over time", "30rem", "history.html.j2", data, history_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each audit and metric, as a pandas DataFrame."""
@@ -63,20 +73,21 @@ class History(Shown):
 
     def __repr__(self) -> str:
         trainings = f", {len(self.trainings)} trainings" if self.trainings else ""
-        return f"<History: {len(self)} {'audit' if len(self) == 1 else 'audits'}{trainings}>"
+        words = f"{len(self)} {'audit' if len(self) == 1 else 'audits'}{trainings}"
+        return f"<History: {self.view.marked(words)}>"
 
 
 def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str | None = None) -> History:
     """The audits and trainings that a receipts directory has notes of.
 
-    Of one dataset alone; of one model alone: the beginning of its rules' or its file's digest, with "sha256:" or
-    without.
+    Of one dataset alone; without a name, of all but rehearsals. Of one model alone: the beginning of its rules' or its
+    file's digest, with "sha256:" or without.
     """
     kept, audits, unreadable = kept_answers(receipts), [], 0
     for note in Notes(receipts.directory).read():
         digests = [digest.removeprefix("sha256:") for digest in (note.model.rules, note.model.file) if digest]
         wanted = model is None or any(digest.startswith(model.removeprefix("sha256:")) for digest in digests)
-        if not wanted or dataset not in (None, note.dataset.name):
+        if not wanted or not of_dataset(note.dataset, dataset):
             continue
         try:
             audits.append(noted_audit(note, kept))

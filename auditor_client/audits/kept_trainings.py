@@ -10,6 +10,7 @@ from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.training_verification import signed_training
+from auditor_client.findings.rehearsals import of_dataset
 from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
 from shared.trainings import TrainingRelease
 
@@ -37,7 +38,8 @@ def kept_trainings(
 ) -> tuple[tuple[KeptTraining, ...], int]:
     """The trainings that a receipts directory has notes of, the earliest first, and how many have no good receipt.
 
-    Of one dataset alone; of one model alone, by the beginning of the digest of its file.
+    Of one dataset alone; of one model alone, by the beginning of the digest of its file. Those of rehearsals are among
+    them if the rehearsal is named.
     """
     found, unreadable = list[KeptTraining](), 0
     for note in _notes(receipts.directory, dataset, model):
@@ -51,7 +53,7 @@ def kept_trainings(
 def _notes(directory: Path, dataset: str | None, model: str | None) -> Iterator[TrainingNote]:
     for note in TrainingNotes(directory).read():
         of_model = model is None or note.model.removeprefix("sha256:").startswith(model.removeprefix("sha256:"))
-        if of_model and dataset in (None, note.dataset.name):
+        if of_model and of_dataset(note.dataset, dataset):
             yield note
 
 

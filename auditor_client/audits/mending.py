@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from auditor_client.audits.history import kept_audit
 from auditor_client.audits.result import AuditResult
 from auditor_client.findings.mending import Mended, mended
+from auditor_client.findings.rehearsals import rehearsal_member
 from auditor_client.models.formats.own_json import rules_document
 from auditor_client.report.json_document import mending_document
 from auditor_client.report.mending_data import MendingData, mending_data, model_description
@@ -34,7 +35,8 @@ class Mending(Shown):
     def view(self) -> View[MendingData]:
         """The changes, and the figures before and after."""
         data, document = partial(mending_data, self.mended), partial(mending_document, self.mended)
-        return View("A mended tree", "36rem", "mending.html.j2", data, mending_lines, document)
+        rehearsal = self.mended.finding.question.dataset.rehearsal
+        return View(rehearsal, "A mended tree", "36rem", "mending.html.j2", data, mending_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each change, as a pandas DataFrame, with the estimated people of each group."""
@@ -64,6 +66,7 @@ class Mending(Shown):
                 "mended": {
                     "from": found.finding.model.rules,
                     "release": found.finding.release.id,
+                    **rehearsal_member(found.finding.release),
                     "ratio": found.wanted,
                     "met": found.met,
                     "level": found.level,

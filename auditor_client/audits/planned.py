@@ -51,4 +51,5 @@ class PlannedAudit(Shown):
         """Price and forecast, with the picture of width against ε."""
         planned = self.question, self.quote, self.forecast, self.budget, self.capacity
         data, document = partial(plan_data, *planned), partial(plan_document, *planned, target_width=self.target_width)
-        return View("Planned audit", "44rem", "plan.html.j2", data, plan_lines, document)
+        rehearsal = self.question.dataset.rehearsal
+        return View(rehearsal, "Planned audit", "44rem", "plan.html.j2", data, plan_lines, document)

@@ -17,6 +17,7 @@ from auditor_client.report.figures import threshold_rate
 from auditor_client.report.formats import group_words
 from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
 from auditor_client.report.prose import level_of
+from auditor_client.report.rehearsal import MARK
 from auditor_client.text import no_such
 
 _INK = "#1f4e79"
@@ -53,11 +54,17 @@ def rates_figure(finding: Finding, metric: str | None = None, ax: Axes | Sequenc
     _explain(axes[-1])
     title, interval = METRIC_WORDS[metric].title, estimate.ratio
     verdict = "" if estimate.verdict is Verdict.NONE else f" – {estimate.verdict.value}"
-    axes[0].set_title(f"{title}: ratio {interval}{verdict}", loc="left", fontsize="medium")
+    axes[0].set_title(finding_title(finding, f"{title}: ratio {interval}{verdict}"), loc="left", fontsize="medium")
     figure = axes[0].get_figure(root=True)
     if figure is None:
         raise QuestionRefused("The `ax` were taken out of their figure: give others.")
     return figure
+
+
+def finding_title(finding: Finding, title: str) -> str:
+    """The title of a figure; behind the mark of a rehearsal, if the people are invented."""
+    rehearsal = finding.question.dataset.rehearsal
+    return title if rehearsal is None else f"{MARK} of {rehearsal.of}: {title}"
 
 
 def _new_axes(rates: int, groups: int) -> list[Axes]:

@@ -80,13 +80,13 @@ class AuditResult(Shown, Finding):
         """Every group's rate of the first metric, with its intervals, and its size; `first.by_group` has estimates."""
         from auditor_client.audits.frames import group_table  # noqa: PLC0415
 
-        return group_table(self)
+        return self._marked(group_table(self))
 
     def to_frame(self) -> "pd.DataFrame":
         """Every metric's rate of every group as a pandas DataFrame, indexed by metric, figure and group."""
         from auditor_client.audits.frames import frame  # noqa: PLC0415
 
-        return frame(self)
+        return self._marked(frame(self))
 
     def plot(self, metric: str | None = None, *, ax: "Axes | Sequence[Axes] | None" = None) -> "Figure":
         """The groups' rates with their intervals, as a matplotlib figure.
@@ -110,7 +110,8 @@ class AuditResult(Shown, Finding):
     def view(self) -> View[AuditData]:
         """The finding."""
         data, document = partial(audit_data, self), partial(audit_document, self)
-        return View("Fairness audit", "60rem", "audit.html.j2", data, audit_lines, document)
+        rehearsal = self.question.dataset.rehearsal
+        return View(rehearsal, "Fairness audit", "60rem", "audit.html.j2", data, audit_lines, document)
 
     @cached_property
     def report(self) -> View[AuditData]:
@@ -129,8 +130,14 @@ class AuditResult(Shown, Finding):
         """The report, as `Shown.to_html` gives it; on demand with what more budget would give."""
         return (self.report if outlook else self.view).page_in(language)
 
+    def _marked(self, frame: "pd.DataFrame") -> "pd.DataFrame":
+        """A frame that says in its `attrs` what is rehearsed, if the people are invented."""
+        if self.question.dataset.rehearsal is not None:
+            frame.attrs["rehearsal_of"] = self.question.dataset.rehearsal.of
+        return frame
+
     def __repr__(self) -> str:
-        return f"<AuditResult: {headline(self)}>"
+        return f"<AuditResult: {self.view.marked(headline(self))}>"
 
 
 def program_versions() -> dict[str, str]:

@@ -33,6 +33,7 @@ from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.insight import rule_counts
 from auditor_client.findings.joined import read_answers, require_added_noise, same_cells
 from auditor_client.findings.reading import Reading
+from auditor_client.findings.rehearsals import require_marked_alike
 from shared.datasets import Budget
 from shared.plans import Plan, identity
 
@@ -186,7 +187,9 @@ def finding(
 
     Raises:
         EstimationRefused: The answer does not count what the question needs.
+        QuestionRefused: Question or answer alone is of a rehearsal.
     """
+    require_marked_alike(question.dataset, [one.release for one in stored.answers])
     counts = read_answers(stored, question)
     bands = _bands(question, stored, reading)
     chosen = None if bands is None else chosen_edge(question)

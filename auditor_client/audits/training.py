@@ -20,6 +20,7 @@ from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from auditor_client.findings.reading import Reading
+from auditor_client.findings.rehearsals import rehearsal_member
 from auditor_client.findings.training import Trained, require_ratio, trained
 from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
 from auditor_client.models.formats.own_json import OwnModel, load_file, rules_document, score_document
@@ -100,7 +101,8 @@ class TrainingResult(Shown):
         """What was learned, what it cost, and how fair and how accurate it is."""
         data = partial(training_data, self.trained, self.audit)
         document = partial(training_document, self.trained, self.audit, program_versions())
-        return View("A trained model", "48rem", "training.html.j2", data, training_lines, document)
+        rehearsal = self.trained.dataset.rehearsal
+        return View(rehearsal, "A trained model", "48rem", "training.html.j2", data, training_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each leaf, as a pandas DataFrame, with the estimated people of each group if they were counted.
@@ -136,6 +138,7 @@ class TrainingResult(Shown):
         made_of = {
             "trained": {
                 "release": one.release.id,
+                **rehearsal_member(one.release),
                 "dataset": one.release.dataset,
                 "version": one.release.version,
                 "algorithm": one.release.training.algorithm.name,

@@ -16,6 +16,7 @@ from auditor_client.exchange.answers import ChargedAnswers
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.verification import require_marked
 from auditor_client.exchange.watch_verification import (
     check_watch_quote,
     signed_watch,
@@ -63,10 +64,11 @@ class WatchedVerdict(Shown):
         """What was watched, and what was answered."""
         data = partial(watch_data, self.dataset, self.release, self.answers, pending=self.pending, due=self.due)
         document = partial(watch_document, self.release, self.answers, pending=self.pending, due=self.due)
-        return View("A watched verdict", "30rem", "watch.html.j2", data, watch_lines, document)
+        rehearsal = self.dataset.rehearsal
+        return View(rehearsal, "A watched verdict", "30rem", "watch.html.j2", data, watch_lines, document)
 
     def __repr__(self) -> str:
-        return f"<WatchedVerdict: {self.view.data.headline}>"
+        return f"<WatchedVerdict: {self.view.marked(self.view.data.headline)}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class WatchKeeper:
         release = signed_watch(made, keys)
         if release.id != identity:
             raise HolderLied("The holder shows another watch than was asked for. Report it to its administrator.")
+        require_marked(release, dataset)
         documents = _member(report, "answers", list)
         answers = verified_answers(documents, keys=keys, watch=release)
         receipt = self.receipts.keep(release.id, canonical_bytes(made))
@@ -126,6 +129,7 @@ class WatchKeeper:
 def kept_watches(receipts: Receipts, dataset: str | None = None) -> tuple[KeptWatch, ...]:
     """The watches of a receipts directory, the oldest first, with the answers that are kept; about one dataset alone.
 
+    Those of rehearsals are among them if the rehearsal is named.
     Receipts that cannot be trusted are left out, as those of audits are; `verify` reports them.
     """
     if not receipts.directory.is_dir():
@@ -145,7 +149,7 @@ def kept_watches(receipts: Receipts, dataset: str | None = None) -> tuple[KeptWa
     return tuple(
         KeptWatch(one, tuple(sorted(answers.get(one.id, ()), key=lambda answer: answer.version)))
         for one in sorted(made, key=lambda one: one.created)
-        if dataset in (None, one.dataset)
+        if (one.rehearsal is None if dataset is None else dataset == one.dataset)
     )
 
 

@@ -61,6 +61,10 @@ app.command(
 )(audits.audit)
 app.command(
     rich_help_panel=AUDITS,
+    epilog=_examples("auditor rehearse model.skops --dataset register --sensitive sex --epsilon 0.1 --report try.html"),
+)(audits.rehearse)
+app.command(
+    rich_help_panel=AUDITS,
     epilog=_examples(
         "auditor compare before.skops after.skops --dataset register --sensitive sex --epsilon 0.1 "
         "--report comparison.html"

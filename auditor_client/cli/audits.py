@@ -1,15 +1,19 @@
 """Commands that plan, make, compare and look back at audits."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from auditor_client.asking.request import AuditRequest
+from auditor_client.auditor import Auditor
 from auditor_client.audits.asking import OnHand, UntilDecided
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.audits.mending import mend as mend_audit
+from auditor_client.audits.result import AuditResult
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import (
     OUTPUT,
@@ -69,20 +73,48 @@ def audit(
 ) -> None:
     """Measure how a model treats the groups; spends epsilon, once for the same question."""
     with an_auditor(connection) as auditor:
-        for path in (output.report, output.report_json, output.bundle):
-            require_writable(path)
-        if output.fail_on is not None:
-            reading.require_verdict(request.metrics)
         keywords = {**dict(own), **dict(looking)}
-        result = auditor.audit(model, dataset, request, reading=reading, about=about, **keywords)
-        if output.report_json is not None:
-            output.report_json.write_text(result.to_json(), encoding="utf-8")
-        if output.bundle is not None:
-            write_bundle(output.bundle, [result], auditor.receipts)
-        show(result, output, Receipt=result.receipt, Report=output.report, Bundle=output.bundle)
-        fail_on = output.fail_on
-        if fail_on is not None and (result.verdict is Verdict.FAILS or result.verdict == fail_on.value):
-            raise typer.Exit(1)
+        asked = partial(auditor.audit, model, dataset, request, reading=reading, about=about, **keywords)
+        _audited(auditor, asked, request, reading, output)
+
+
+@with_flags
+def rehearse(
+    model: ModelOrDecisions = None,
+    *,
+    dataset: Dataset,
+    request: AuditRequest,
+    reading: Reading,
+    own: OnHand,
+    looking: UntilDecided,
+    about: About,
+    output: AuditOutput,
+    connection: Connection,
+) -> None:
+    """Try an audit on the rehearsal of a dataset: invented people, nothing is charged, and everything says so."""
+    with an_auditor(connection) as auditor:
+        keywords = {**dict(own), **dict(looking)}
+        asked = partial(auditor.rehearse, model, dataset, request, reading=reading, about=about, **keywords)
+        _audited(auditor, asked, request, reading, output)
+
+
+def _audited(
+    auditor: Auditor, asked: Callable[[], AuditResult], request: AuditRequest, reading: Reading, output: AuditOutput
+) -> None:
+    """Ask, write the result where the flags say, and end as they say."""
+    for path in (output.report, output.report_json, output.bundle):
+        require_writable(path)
+    if output.fail_on is not None:
+        reading.require_verdict(request.metrics)
+    result = asked()
+    if output.report_json is not None:
+        output.report_json.write_text(result.to_json(), encoding="utf-8")
+    if output.bundle is not None:
+        write_bundle(output.bundle, [result], auditor.receipts)
+    show(result, output, Receipt=result.receipt, Report=output.report, Bundle=output.bundle)
+    fail_on = output.fail_on
+    if fail_on is not None and (result.verdict is Verdict.FAILS or result.verdict == fail_on.value):
+        raise typer.Exit(1)
 
 
 @with_flags

@@ -1,5 +1,6 @@
 """Commands about evidence bundles: everything that somebody else needs to check an audit, in one file."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, DatasetIfAny, Output
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
 from auditor_client.errors import ReceiptsDamaged
+from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 from shared.flags import Without
@@ -33,7 +35,7 @@ def write(
     with clear_errors():
         require_writable(file)
         directory = Receipts(connection.receipts or (chosen[0].parent if chosen else DEFAULT_RECEIPTS))
-        history = stored_history(directory, dataset=dataset)
+        history = stored_history(directory, dataset=dataset or _rehearsal_of(chosen or ()))
         audits, trainings = history.audits, history.trainings
         if chosen:
             wanted = {path.name for path in chosen}
@@ -81,3 +83,11 @@ def check(
                 )
         if not found.ok:
             fail("The bundle does not hold; see above.")
+
+
+def _rehearsal_of(receipts: Sequence[Path]) -> str | None:
+    """The rehearsal that the first receipt is of; none, if that is of real people, or there is none."""
+    if not receipts:
+        return None
+    receipt = parsed(receipts[0].read_bytes(), receipts[0].name)
+    return str(receipt.get("dataset")) if "rehearsal" in receipt else None

@@ -9,6 +9,7 @@ from auditor_client.audits.asking import LinkRequest
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, Dataset, Output
 from auditor_client.cli.output import an_auditor, print_json, print_table
+from auditor_client.text import marked_name
 from shared.columns import ColumnDescription
 from shared.flags import Without
 
@@ -57,4 +58,10 @@ def columns(
 
 
 def _row(column: ColumnDescription) -> tuple[str, ...]:
-    return column.column.name, column.column.type, column.origin, column.state, column.id
+    return (
+        marked_name(column.column.name, column.rehearsal_of),
+        column.column.type,
+        column.origin,
+        column.state,
+        column.id,
+    )

@@ -22,6 +22,7 @@ from auditor_client.exchange.training_verification import signed_training
 from auditor_client.exchange.verification import signed_release
 from auditor_client.exchange.watch_verification import signed_watch, signed_watch_answer
 from auditor_client.tables import Table
+from auditor_client.text import marked_name
 from shared.canonical import sha256_name
 from shared.handovers import UnvouchedKey, require_vouched
 from shared.releases import LedgerPosition, Release, SigningKey, SigningKeys
@@ -75,7 +76,7 @@ class ReceiptsReport:
             tuple(
                 (
                     f"{check.file.stem[:12]}…",
-                    "" if check.release is None else check.release.dataset,
+                    "" if check.release is None else marked_name(check.release.dataset, check.release.rehearsal),
                     "" if check.release is None else str(check.release.ledger.sequence),
                     check.fault or "good",
                 )

@@ -15,6 +15,7 @@ from auditor_client.findings.decided_tree import DecidedTree, decided_tree, reac
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.leaf_counts import leaves_of, read_leaves
 from auditor_client.findings.reading import Reading
+from auditor_client.findings.rehearsals import require_marked_alike
 from auditor_client.models.tree import DecisionRule
 from shared.datasets import DatasetDescription
 from shared.metadata import ColumnWords, DatasetMetadata
@@ -132,10 +133,12 @@ def trained(
         search: What finds the leaves' decisions; by default `estimation.fair_choice.most_accurate`.
 
     Raises:
-        QuestionRefused: The ratio is none, or fewer than two groups are large enough.
+        QuestionRefused: The ratio is none, fewer than two groups are large enough, or dataset or answer alone is of a
+            rehearsal.
         EstimationRefused: The counts are none that a holder answers.
     """
     require_ratio(ratio)
+    require_marked_alike(dataset, [kept.release])
     model, tree = kept.release.model, None
     if isinstance(model, TrainedTree) and not isinstance(kept.release.training.algorithm, PrivateFairTree):
         tree = decided_tree(dataset, kept.release, model, ratio=ratio, reading=reading, search=search)

@@ -22,6 +22,7 @@ from auditor_client.report.formats import group_words, scope_words, sensitive_wo
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import Paragraph
+from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.rule_bars import RuleBars, rule_bars
 from auditor_client.report.rule_lines import RuleLine, rule_lines
 from auditor_client.report.rule_tree import TreeNode, rule_tree
@@ -169,7 +170,7 @@ def _joined(finding: Finding) -> str:
     return said(
         "Estimated from {number} answers together ({losses}), each with noise of its own.",
         number=len(answers),
-        losses=joined((loss_words(answer.release.charge) for answer in answers), "; "),
+        losses=joined((loss_words(answer.release.price) for answer in answers), "; "),
     )
 
 
@@ -233,7 +234,9 @@ def _label_words(finding: Finding, label: str) -> str | None:
 
 def _cost(finding: Finding) -> tuple[Fact, ...]:
     release, budget = finding.release, finding.budget
-    if budget is None:
+    if release.rehearsal is not None:
+        left = said("no limit: it is a rehearsal")
+    elif budget is None:
         left = said("{loss} when the answer was made", loss=loss_words(release.remaining))
     else:
         left = said(
@@ -242,11 +245,11 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
             limit=loss_words(budget.limit),
             population=budget.population,
         )
-    cost = Fact(said("This audit cost"), loss_words(release.charge))
+    cost = Fact(said("This audit cost"), charge_words(release))
     if finding.reused:
         cost = Fact(
             said("This audit cost"),
-            said("nothing; the kept answer cost {loss} when it was made", loss=loss_words(release.charge)),
+            said("nothing; the kept answer cost {loss} when it was made", loss=charge_words(release)),
         )
     facts = [cost, Fact(said("Left of the budget"), left)]
     if finding.stored.others:

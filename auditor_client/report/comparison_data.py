@@ -16,8 +16,8 @@ from auditor_client.report.headlines import whom
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_words
+from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import subject
-from auditor_client.text import loss_words
 from shared.wording import date, joined, listed, said, said_of, sentence, signed
 
 
@@ -204,14 +204,14 @@ def _cost(first: Finding, second: Finding) -> str:
     if len(spent) == 1:
         return said(
             "Spent: {loss}. The other audit was answered from the same counts.",
-            loss=loss_words(spent[0].release.charge),
+            loss=charge_words(spent[0].release),
         )
     if first.release.id == second.release.id:
-        return said("Spent: {loss}, once.", loss=loss_words(first.release.charge))
+        return said("Spent: {loss}, once.", loss=charge_words(first.release))
     return said(
         "Spent: {first} and {second}.",
-        first=loss_words(first.release.charge),
-        second=loss_words(second.release.charge),
+        first=charge_words(first.release),
+        second=charge_words(second.release),
     )
 
 

@@ -14,9 +14,10 @@ from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest
 from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import subject
 from auditor_client.report.watch_data import KeptWatch, watch_fact
-from auditor_client.text import loss_words, losses_words
+from auditor_client.text import losses_words
 from shared.metadata import DatasetMetadata
 from shared.releases import Release
 from shared.trainings import TrainingRelease
@@ -92,7 +93,7 @@ def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Seq
     for note, kept in trainings:
         again = kept.release.id in listed_already
         audits = dict.fromkeys(one.receipt.stem[:12] for one in findings if one.model.file == note.model)
-        cost = said("the same answer") if again else loss_words(kept.release.charge)
+        cost = said("the same answer") if again else charge_words(kept.release)
         trained.append(_training_row(note, kept, tuple(audits), cost))
         listed_already.add(kept.release.id)
     watched = tuple(watch_fact(one.release, one.answers) for one in watches)
@@ -159,7 +160,7 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
 
 def _cost(release: Release) -> str:
     """What an answer cost, and which it refines, by the beginning of the digest that names its receipt."""
-    charge = loss_words(release.charge)
+    charge = charge_words(release)
     if release.plan.refines is None:
         return charge
     return said("{loss}, to refine {receipt}", loss=charge, receipt=release.plan.refines.removeprefix("sha256:")[:12])

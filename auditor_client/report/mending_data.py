@@ -6,12 +6,13 @@ from typing import Final
 
 from auditor_client.estimation.results import Estimate
 from auditor_client.findings.mending import LeafChange, Mended
+from auditor_client.findings.rehearsals import of_rehearsal
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest, subject_facts
 from auditor_client.report.formats import group_words, known, percent, ratio, sensitive_words, whole
 from auditor_client.report.prose import level_words
+from auditor_client.report.rehearsal import charge_words
 from auditor_client.rule_words import Condition
-from auditor_client.text import loss_words
 from shared.wording import figure, joined, listed, plain, said, said_of, sentence, signed
 
 _RATIOS: Final = LinearAxis(0.0, 1.0, 2)
@@ -132,7 +133,8 @@ def model_description(mended: Mended) -> str:
     named = mended.finding.about.model_name or (None if provenance is None else provenance.description)
     before = f"model {digest}" if named is None else f"{named[:100]}, model {digest}"
     number = len(mended.changes)
-    return f"a tree mended from {before}: {number} {'leaf' if number == 1 else 'leaves'} changed"
+    marked = of_rehearsal(mended.finding.release)
+    return f"{marked}a tree mended from {before}: {number} {'leaf' if number == 1 else 'leaves'} changed"
 
 
 def _headline(mended: Mended) -> str:
@@ -155,7 +157,7 @@ def _explanation(mended: Mended) -> str:
         return said(_SURE, level=level_words(mended.ratio))
     if mended.epsilon_needed is None:
         return _NEVER
-    return said(_ENOUGH, epsilon=plain(mended.epsilon_needed), spent=loss_words(mended.finding.release.charge))
+    return said(_ENOUGH, epsilon=plain(mended.epsilon_needed), spent=charge_words(mended.finding.release))
 
 
 def _accuracy(before: Estimate, after: Estimate) -> MendedFigure:

@@ -13,6 +13,7 @@ from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.known_totals import KnowingRow, knowing_rows
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_of_reading, noise_words
+from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.widths import WidthCurve, planned_curve, width_words
 from auditor_client.text import loss_words
 from shared.datasets import Budget
@@ -97,7 +98,7 @@ def plan_data(
     question: Question, quote: Quote, forecast: Forecast, budget: Budget, capacity: Capacity | None
 ) -> PlanData:
     """Everything that is to be shown of a plan."""
-    charge, left = quote.charge, budget.left
+    charge, left = quote.price, budget.left
     enough = charge.fits_in(left)
     favourable = sum(rule.favourable for rule in question.rules)
     metric = METRIC_WORDS[question.metrics[0]].within
@@ -108,7 +109,7 @@ def plan_data(
         headline=said(_ENOUGH if enough else _NOT_ENOUGH, metric=metric, width=width_words(forecast.chosen.width)),
         enough=enough,
         facts=(
-            Fact(said("Cost"), said("{charge}; {left} is left", charge=loss_words(charge), left=loss_words(left))),
+            Fact(said("Cost"), _price(quote, budget)),
             *([] if capacity is None else [Fact(said("Audits of this width"), _fitting(capacity))]),
             *subject_facts(question),
             Fact(
@@ -136,6 +137,12 @@ def plan_data(
         curve=planned_curve(forecast),
         assumption=said(_OWN_DATA if forecast.from_supports else _SUPPOSES, assumption=forecast.assumption),
     )
+
+
+def _price(quote: Quote, budget: Budget) -> str:
+    if quote.rehearsal is not None:
+        return charge_words(quote)
+    return said("{charge}; {left} is left", charge=loss_words(quote.charge), left=loss_words(budget.left))
 
 
 def _supposed(forecast: Forecast) -> str:

@@ -9,6 +9,7 @@ from auditor_client.asking.training import PROMISING
 from auditor_client.estimation.results import Estimate, Verdict
 from auditor_client.findings.decided_tree import DecidedLeaf, DecidedTree
 from auditor_client.findings.finding import Finding
+from auditor_client.findings.rehearsals import of_rehearsal
 from auditor_client.findings.training import Trained, audited_accuracy
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.facts import Fact
@@ -16,6 +17,7 @@ from auditor_client.report.formats import known, percent, ratio, verdict_words, 
 from auditor_client.report.headlines import headline as audit_headline
 from auditor_client.report.mending_data import ACCURACY, NO_MORE_ACCURATE, RatioBar
 from auditor_client.report.prose import level_words
+from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.trained_scores_data import ScoreTable, score_table
 from auditor_client.rule_words import Condition
 from auditor_client.text import loss_words
@@ -153,10 +155,11 @@ def spent_now(trained: Trained, audit: Finding | None) -> Loss:
 def training_description(trained: Trained) -> str:
     """What reports say of the model's file: what it was trained from."""
     release = trained.release
+    marked = f"{of_rehearsal(release)}a "
     kind = "tree" if isinstance(release.model, TrainedTree) else "score"
     return (
-        f"a {kind} trained by {release.training.algorithm.name} on {release.dataset}, version {release.version}, for "
-        f"epsilon {format_nano(release.training.epsilon)}: training {release.id.removeprefix('sha256:')[:12]}"
+        f"{marked}{kind} trained by {release.training.algorithm.name} on {release.dataset}, version {release.version}, "
+        f"for epsilon {format_nano(release.training.epsilon)}: training {release.id.removeprefix('sha256:')[:12]}"
     )
 
 
@@ -208,7 +211,7 @@ def _explanation(trained: Trained, *, audited: bool) -> str:
         return said("How fairly it decides, an audit says, and nothing else.")
     if tree.met:
         return said(_SURE, level=percent_level(trained.reading.level))
-    level, spent = percent_level(trained.reading.level), loss_words(trained.release.charge)
+    level, spent = percent_level(trained.reading.level), charge_words(trained.release)
     if tree.estimated:
         sentences = [said(_ESTIMATED, level=level)]
         if tree.epsilon_needed is not None:
@@ -224,8 +227,10 @@ def _cost(trained: Trained) -> str:
     if trained.reused:
         return said(
             "Nothing was spent: the answer was kept, and {charge} was charged for it once.",
-            charge=loss_words(release.charge),
+            charge=charge_words(release),
         )
+    if release.rehearsal is not None:
+        return said("Spent: {loss}, once.", loss=charge_words(release))
     return said(
         "{charge} was spent, and {left} was left of the budget then.",
         charge=loss_words(release.charge), left=loss_words(release.remaining),
@@ -368,7 +373,7 @@ def _audited(audit: Finding) -> AuditedPart:
         facts=(
             Fact(
                 said("Spent"),
-                said("nothing: a kept answer has every count") if audit.reused else loss_words(audit.release.charge),
+                said("nothing: a kept answer has every count") if audit.reused else charge_words(audit.release),
             ),
             Fact(said("Receipt"), audit.receipt.name, exact=True),
         ),

@@ -19,7 +19,9 @@ from markupsafe import Markup
 
 from auditor_client.report.formats import change_words, ratio, verdict_words
 from auditor_client.report.languages import LANGUAGES, Language
+from auditor_client.report.rehearsal import MARK, rehearsal_line, rehearsal_words
 from auditor_client.text import readable
+from shared.rehearsals import Rehearsal
 from shared.wording import joined, listed, said, said_of
 
 Data = TypeVar("Data")
@@ -45,6 +47,7 @@ class View(Generic[Data]):
     """A result as it is shown. Its data and its document are made when they are first wanted, and once.
 
     Attributes:
+        rehearsal: What is rehearsed, if its people are invented: text, page and document begin with it.
         title, height: Of the frame in a notebook; the height in CSS units.
         template: The file of the page; it has the data as `shown`.
         make_data: What text and page say.
@@ -52,6 +55,7 @@ class View(Generic[Data]):
         make_document: The same facts as JSON values, exact and unrounded.
     """
 
+    rehearsal: Rehearsal | None
     title: str
     height: str
     template: str
@@ -67,12 +71,19 @@ class View(Generic[Data]):
     @cached_property
     def document(self) -> dict[str, Any]:
         """JSON values."""
-        return self.make_document()
+        return self.begun(self.make_document())
+
+    def begun(self, document: dict[str, Any]) -> dict[str, Any]:
+        """A document, behind what is rehearsed, if it is of a rehearsal."""
+        if self.rehearsal is None:
+            return document
+        return {"rehearsal": self.rehearsal.model_dump(mode="json"), **document}
 
     @property
     def text(self) -> str:
         """A few lines for a terminal."""
-        return "\n".join(map(readable, self.make_lines(self.data)))
+        first = [] if self.rehearsal is None else [rehearsal_line(self.rehearsal), ""]
+        return "\n".join([*first, *map(readable, self.make_lines(self.data))])
 
     @property
     def page(self) -> str:
@@ -86,13 +97,19 @@ class View(Generic[Data]):
             QuestionRefused: There is no such language.
         """
         template = _template(self.template, language)
-        return template.render(shown=self.data, css=Markup(_resource("report.css")))  # noqa: S704 - our own file
+        rehearsal = None if self.rehearsal is None else rehearsal_words(self.rehearsal)
+        css = Markup(_resource("report.css"))  # noqa: S704 - our own file
+        return template.render(shown=self.data, css=css, rehearsal=rehearsal, mark=MARK)
+
+    def marked(self, text: str) -> str:
+        """A short text, such as a title, behind the mark of a rehearsal, if it is one."""
+        return text if self.rehearsal is None else f"{MARK} of {self.rehearsal.of}: {text}"
 
     @property
     def frame(self) -> str:
         """The page in a frame, for a notebook: its styles stay inside, and nothing in it can run."""
         return (
-            f'<iframe sandbox="" srcdoc="{html.escape(self.page, quote=True)}" title="{self.title}" '
+            f'<iframe sandbox="" srcdoc="{html.escape(self.page, quote=True)}" title="{self.marked(self.title)}" '
             f'style="width: 100%; height: {self.height}; border: 1px solid #ccc"></iframe>'
         )
 
@@ -142,7 +159,7 @@ class Shown(ABC):
         return target
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.summary().splitlines()[0]}>"
+        return f"<{type(self).__name__}: {self.view.marked(readable(self.view.make_lines(self.view.data)[0]))}>"
 
     def _repr_html_(self) -> str:
         return self.view.frame

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.report.facts import Fact
+from auditor_client.report.rehearsal import charge_words
 from auditor_client.text import loss_words
 from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
@@ -71,7 +72,7 @@ def watch_data(
                 if watch.verdict == "meets"
                 else said("The decision fails a ratio of {threshold}", threshold=threshold),
             ),
-            Fact(said("Charged once, for all answers"), loss_words(release.charge)),
+            Fact(said("Charged once, for all answers"), charge_words(release)),
             Fact(said("Watch"), release.id, exact=True),
         ),
         rows=tuple(
@@ -138,7 +139,7 @@ def _explanation(release: WatchRelease, *, changed: bool, pending: int | None, d
         return said(
             "As far as the noise lets it be known. That was this watch’s last answer: audit again, and watch the new "
             "verdict; at the same ε a new watch costs {charge}.",
-            charge=loss_words(release.charge),
+            charge=loss_words(release.price),
         )
     if pending is not None and due is not None:
         return said("Version {version} is answered at {time} UTC.", version=pending, time=due[:16].replace("T", " "))

@@ -1,0 +1,45 @@
+"""What a report of a rehearsal says: that its people are invented, before all else; and that it cost nothing."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from auditor_client.text import loss_words, readable
+from shared.datasets import DatasetDescription
+from shared.plans import Quote
+from shared.rehearsals import Rehearsal
+from shared.releases import AnswerToRequest
+from shared.trainings import TrainingQuote
+from shared.watches import WatchQuote
+from shared.wording import joined, listed, said, sentence
+
+MARK: Final = said("REHEARSAL")
+_NOBODY: Final = sentence(
+    "Everybody in this report is invented, from what {dataset} declares: no figure here says anything about anybody. "
+    "Nothing was charged."
+)
+_MARGINALS: Final = sentence("An administrator published marginals that people were invented by: those of {columns}.")
+
+
+def rehearsal_in(datasets: Iterable[DatasetDescription]) -> Rehearsal | None:
+    """What is rehearsed, if people of any of the datasets are invented."""
+    return next((dataset.rehearsal for dataset in datasets if dataset.rehearsal is not None), None)
+
+
+def rehearsal_words(rehearsal: Rehearsal) -> str:
+    """What stands at the top of everything that is about a rehearsal, behind the mark."""
+    sentences = [said(_NOBODY, dataset=rehearsal.of)]
+    if rehearsal.marginals:
+        sentences.append(said(_MARGINALS, columns=listed(sorted(rehearsal.marginals))))
+    return joined(sentences)
+
+
+def rehearsal_line(rehearsal: Rehearsal) -> str:
+    """The same as one line, with the mark."""
+    return readable(joined([MARK, rehearsal_words(rehearsal)], ": "))
+
+
+def charge_words(answer: AnswerToRequest | Quote | TrainingQuote | WatchQuote) -> str:
+    """What is charged for something; of a rehearsal that it is nothing, and what the same costs about real people."""
+    if answer.rehearsal is None:
+        return loss_words(answer.charge)
+    return said("nothing, as a rehearsal; about real people it would cost {loss}", loss=loss_words(answer.price))
