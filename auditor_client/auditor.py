@@ -97,6 +97,7 @@ class Auditor:
             url=settings.holder_url,
             key=settings.key,
             allow_plain_http=settings.allow_plain_http,
+            purpose=settings.asked_for,
         )
         self._receipts = Receipts(settings.receipts)
         self._linked = LinkedColumns(settings.receipts)
@@ -109,9 +110,23 @@ class Auditor:
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
         """An auditor with settings that `load_settings` returned."""
         by = {"organisation": settings.organisation, "author": settings.author}
-        given = {name: value for name, value in settings if name not in by}
+        given = {name: value for name, value in settings if name not in {*by, "asked_for"}}
         given["api_key"] = settings.api_key.get_secret_value() if settings.api_key else None
-        return cls(**given, about=made(About, by), on_step=on_step)
+        auditor = cls(**given, about=made(About, by), on_step=on_step)
+        auditor.asked_for = settings.asked_for
+        return auditor
+
+    @property
+    def asked_for(self) -> str | None:
+        """What the questions are for, in one line: the holder enters it into its ledger and publishes it.
+
+        By default AUDITOR_ASKED_FOR; set it before you ask.
+        """
+        return self._holder.purpose
+
+    @asked_for.setter
+    def asked_for(self, purpose: str | None) -> None:
+        self._holder.purpose = purpose
 
     @property
     def receipts(self) -> Receipts:

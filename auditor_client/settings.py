@@ -41,12 +41,20 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "AUDITOR_ALLOW_PLAIN_HTTP", "`true` lets the key travel unencrypted to another machine; `false`."
     ),
     "organisation": Setting("AUDITOR_ORGANISATION", "Who audits, for the head of reports."),
+    "asked_for": Setting(
+        "AUDITOR_ASKED_FOR", "What your questions are for: sent with each, entered into the holder's ledger, published."
+    ),
     "author": Setting("AUDITOR_AUTHOR", "Who writes reports, for their head."),
 }
 """Every setting by its name in a configuration file."""
 
 _WORDS: Final = f"is a text of one line, with at most {TEXT_CHARACTERS_MAX} characters."
-_TAKES: Final = {"allow_plain_http": "is yes or no: write true or false.", "organisation": _WORDS, "author": _WORDS}
+_TAKES: Final = {
+    "allow_plain_http": "is yes or no: write true or false.",
+    "organisation": _WORDS,
+    "author": _WORDS,
+    "asked_for": _WORDS,
+}
 """What a setting takes, where not every text will do."""
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,512}")
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
@@ -73,6 +81,7 @@ class AuditorSettings(BaseModel):
     allow_plain_http: bool = False
     organisation: Words | None = None
     author: Words | None = None
+    asked_for: Words | None = None
 
     @property
     def key(self) -> str | Path:

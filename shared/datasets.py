@@ -86,6 +86,8 @@ class DatasetDeclaration(RequestModel):
     """What people read of it; without them those stay that there are. They are in no digest of a declaration."""
     sensitive_in_rules: StrictBool = Field(default=False, exclude_if=lambda allowed: not allowed)
     """Whether rules and scores may name sensitive columns; under `sensitive_attribute` such plans pay more."""
+    purpose_required: StrictBool = Field(default=False, exclude_if=lambda required: not required)
+    """Whether whoever asks has to say what for: the purpose is entered into the ledger and published."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -106,7 +108,7 @@ class DatasetDeclaration(RequestModel):
         """The columns, and the one that says who a row is."""
         return Schema(
             person_key=self.person_key, people=self.people, columns=self.columns,
-            sensitive_in_rules=self.sensitive_in_rules,
+            sensitive_in_rules=self.sensitive_in_rules, purpose_required=self.purpose_required,
         )  # fmt: skip
 
 
@@ -244,6 +246,8 @@ class DatasetDescription(ContractModel):
     """Who holds it, in people's words; left out where the holder does not say."""
     sensitive_in_rules: bool = Field(default=False, exclude_if=lambda allowed: not allowed)
     """Whether rules and scores may name sensitive columns; left out where they may not."""
+    purpose_required: bool = Field(default=False, exclude_if=lambda required: not required)
+    """Whether whoever asks has to say what for, as `purpose`; left out where that is not needed."""
     trainings: tuple[str, ...] | None = Field(default=None, exclude_if=lambda trainings: trainings is None)
     """The names of the algorithms that a training may name; left out where none are offered."""
 
@@ -267,7 +271,7 @@ class DatasetDescription(ContractModel):
         """The columns, and the one that says who a row is."""
         return Schema(
             person_key=self.person_key, people=self.people, columns=self.columns,
-            sensitive_in_rules=self.sensitive_in_rules,
+            sensitive_in_rules=self.sensitive_in_rules, purpose_required=self.purpose_required,
         )  # fmt: skip
 
 

@@ -212,6 +212,8 @@ class Schema(RequestModel):
     """The other columns: declared ones, and behind them the derived ones of a plan."""
     sensitive_in_rules: StrictBool = Field(default=False, exclude_if=lambda allowed: not allowed)
     """Whether rules may compare sensitive columns."""
+    purpose_required: StrictBool = Field(default=False, exclude_if=lambda required: not required)
+    """Whether whoever asks about the people has to say what for."""
     following: tuple[Text, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The derived columns whose values follow from sensitive ones."""
 

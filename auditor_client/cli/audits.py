@@ -26,6 +26,7 @@ from auditor_client.cli.options import (
     ModelFile,
     ModelOrDecisions,
     Output,
+    Reaching,
 )
 from auditor_client.cli.output import an_auditor, clear_errors, require_writable, show
 from auditor_client.estimation.results import Verdict
@@ -49,7 +50,7 @@ def plan(
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "edition"))],
     own: Annotated[OnHand, Without(("reuse",))],
     output: Output,
-    connection: Connection,
+    connection: Reaching,
 ) -> None:
     """What an audit would cost and how wide its interval would be with each strategy; spends nothing."""
     with an_auditor(connection) as auditor:

@@ -7,7 +7,7 @@ import typer
 
 from auditor_client.audits.asking import LinkRequest
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import Connection, Dataset, Output
+from auditor_client.cli.options import Dataset, Output, Reaching
 from auditor_client.cli.output import an_auditor, print_json, print_table
 from auditor_client.text import marked_name
 from shared.columns import ColumnDescription
@@ -23,7 +23,7 @@ def link(
     dataset: Dataset,
     request: LinkRequest,
     output: JsonOnly,
-    connection: Connection,
+    connection: Reaching,
 ) -> None:
     """Send decisions, scores or labels by person key; costs nothing. Then audit them: --decision NAME."""
     with an_auditor(connection) as auditor:
@@ -44,7 +44,7 @@ def columns(
     dataset: Dataset,
     delete: Annotated[str | None, typer.Option(help="Have the column of this id deleted; its releases stay.")] = None,
     output: JsonOnly,
-    connection: Connection,
+    connection: Reaching,
 ) -> None:
     """Your derived columns: scores that the holder computes, and values that you linked."""
     with an_auditor(connection) as auditor:

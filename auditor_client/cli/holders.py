@@ -15,7 +15,7 @@ from auditor_client.text import marked_name
 from shared.flags import Without
 
 JsonOnly = Annotated[Output, Without(("report",))]
-WithoutReceipts = Annotated[Connection, Without(("receipts",))]
+WithoutReceipts = Annotated[Connection, Without(("receipts", "asked_for"))]
 
 
 @with_flags

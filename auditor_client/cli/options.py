@@ -11,6 +11,7 @@ from auditor_client.cli.completion import datasets
 from auditor_client.errors import QuestionRefused
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.text import no_such
+from shared.flags import Without
 
 AUDITED: Final = "What is audited"
 PRIVACY: Final = "Privacy"
@@ -55,6 +56,13 @@ class Connection(BaseModel):
     )
     receipts: Path | None = Field(default=None, description="Where receipts are kept [./receipts].")
     config: Path | None = Field(default=None, description="A TOML file with settings, instead of AUDITOR_CONFIG.")
+    asked_for: str | None = Field(
+        default=None, description="What questions are for, entered into the holder's ledger [AUDITOR_ASKED_FOR]."
+    )
+
+
+Reaching = Annotated[Connection, Without(("asked_for",))]
+"""The connection of a command that asks nothing that is charged."""
 
 
 class Output(BaseModel):

@@ -7,7 +7,7 @@ import typer
 
 from auditor_client.cli.completion import datasets
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import Connection, Output
+from auditor_client.cli.options import Connection, Output, Reaching
 from auditor_client.cli.output import an_auditor, print_json, require_writable, show
 from shared.flags import Without
 
@@ -41,7 +41,7 @@ def show_watches(
     dataset: Annotated[str, typer.Argument(help="The dataset's name at the holder.", autocompletion=datasets)],
     *,
     output: JsonOnly,
-    connection: Connection,
+    connection: Reaching,
 ) -> None:
     """Show your watches about a dataset, unchanged since when or changed at which version; costs nothing."""
     with an_auditor(connection) as auditor:

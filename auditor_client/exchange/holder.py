@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import quote as quoted
+from urllib.parse import urlencode
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from auditor_client.errors import HolderLied, NotFound
-from auditor_client.exchange.calls import HttpCaller, parsed
+from auditor_client.exchange.calls import HttpCaller, HttpClient, parsed
 from auditor_client.tables import budget_table, dataset_table
 from auditor_client.text import first_fault, loss_words, no_such, readable
 from shared.canonical import canonical_bytes
@@ -102,7 +103,15 @@ class HolderClient(HttpCaller):
     Every method for an endpoint raises `HolderRefused` (the class of the refusal) for a problem document,
     `HolderUnavailable` if no holder answers within the limits, and `HolderLied` for an answer that
     does not fit the contract.
+
+    Attributes:
+        purpose: What is asked for, in one line: sent with all that is charged; None where nothing is to be said.
     """
+
+    def __init__(self, http: HttpClient | None = None, *, purpose: str | None = None, **reached: Any) -> None:
+        """Prepare; sends nothing yet. How the holder is reached is as for any caller."""
+        super().__init__(http, **reached)
+        self.purpose = purpose
 
     def __enter__(self) -> Self:
         return self
@@ -222,7 +231,9 @@ class HolderClient(HttpCaller):
         return self._get(LedgerPosition, f"/v1/ledger/entries/{sequence}")
 
     def _release(self, path: str, content: bytes) -> UnverifiedRelease:
-        body = self.call("POST", path, content)
+        # It is part of no identity: asked again for another purpose, the same is answered again.
+        path_with_purpose = path if self.purpose is None else f"{path}?{urlencode({'purpose': self.purpose})}"
+        body = self.call("POST", path_with_purpose, content)
         return UnverifiedRelease(body, parsed(body, path))
 
     def _get_of(self, dataset: str, model: type[_ModelT], path: str = "") -> _ModelT:

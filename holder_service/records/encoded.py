@@ -304,7 +304,7 @@ def declaration_digest(declared: Schema | Column) -> bytes:
     """What encoded records or a derived column are for: their declaration, and how this version encodes it."""
     what = "schema" if isinstance(declared, Schema) else "column"
     # What rules may name is no part of how values are encoded: an administrator changes it and loads nothing again.
-    columns = declared.model_dump(mode="json", exclude={"sensitive_in_rules"})
+    columns = declared.model_dump(mode="json", exclude={"sensitive_in_rules", "purpose_required"})
     return canonical.digest({"encoding": ENCODING, what: columns}).encode()
 
 

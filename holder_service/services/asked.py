@@ -114,12 +114,14 @@ class AskedRelease:
         auditor: Who asks.
         identity: Of the release that answers it.
         document: Its canonical bytes.
+        purpose: What it is asked for, in the auditor's words; no part of what is asked.
     """
 
     priced: Priced
     auditor: str
     identity: str
     document: bytes
+    purpose: str | None = None
 
     @property
     def charge(self) -> Loss:

@@ -65,9 +65,12 @@ def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> An
 
 
 def prepare(
-    store: LedgerStore, files: RecordFiles, *, auditor: str, dataset: str, asked: Asked
+    store: LedgerStore, files: RecordFiles, *, auditor: str, dataset: str, asked: Asked, purpose: str | None = None
 ) -> StoredRelease | AskedRelease:
     """Everything that comes before the records: validate, find a stored answer, price, check the budget.
+
+    Args:
+        purpose: What it is asked for, in the auditor's words; what was answered before is answered without it too.
 
     Returns:
         The stored release if this was answered before, else what is asked with its price.
@@ -78,6 +81,7 @@ def prepare(
         ColumnNotReady: It names a derived column whose values are not there yet.
         VersionGone: It pins a version that is neither current nor answered, or refines a release about one.
         NoRecords: Nothing is loaded.
+        InvalidRequest: It says no purpose, and the dataset requires one.
         BudgetExhausted, CapExhausted: The loss does not fit into what is left.
         Conflict: It is free, and the auditor had as much for nothing as anybody gets; or it refines a release that was
             refined before, is from before a restore, or about a dataset that was declared otherwise since.
@@ -95,10 +99,11 @@ def prepare(
         stored = releases.find_release(connection, identity)
         if stored is None:
             _require_current(declared, version)
+            _require_purpose(declared, purpose)
             named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
             refined = _refined(connection, asked, declared, auditor)
             priced = price_asked(pinned, declared, state.relation, named, refined, terms=state.cap.terms)
-            awaiting = AskedRelease(priced, auditor, identity, document)
+            awaiting = AskedRelease(priced, auditor, identity, document, purpose)
             columns.require_usable(named, declared, files, now=store.clock())
             _require_funds(state, awaiting.charge, now=store.clock())
             _require_free_share(connection, awaiting)
@@ -201,6 +206,7 @@ def _charge(
         raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
     if state.cap.terms != priced.terms:
         raise Conflict("What the population's account adds up changed while this was answered: ask again.")
+    _require_purpose(dataset, asked.purpose)
     _require_funds(state, asked.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
     account, cap = state.account.charged(asked.charge), state.cap.charged(asked.charge)
@@ -211,7 +217,7 @@ def _charge(
             Event(
                 "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
                 auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=asked.charge,
-                cap=cap, account=account, detail=_detail(priced.asked),
+                cap=cap, account=account, detail=_detail(asked),
             ),
         )
     )  # fmt: skip
@@ -280,10 +286,22 @@ def _was_answered(connection: Connection, pinned: Asked, auditor: str, dataset: 
     return releases.find_release(connection, identity) is not None
 
 
-def _detail(asked: Asked) -> dict[str, str]:
+def _detail(release: AskedRelease) -> dict[str, str]:
     """What the entry of a charge says of what was asked, but for its identity; of most plans nothing."""
+    asked = release.priced.asked
     kind: dict[str, str] = {} if asked.kind == "plan" else {"asked": asked.kind}
-    return kind if asked.refines is None else {**kind, "refines": asked.refines}
+    refines = {} if asked.refines is None else {"refines": asked.refines}
+    return {**kind, **refines, **({} if release.purpose is None else {"purpose": release.purpose})}
+
+
+def _require_purpose(dataset: Dataset, purpose: str | None) -> None:
+    """Refuse what is asked without a word about what for, where the dataset requires one."""
+    if dataset.schema.purpose_required and purpose is None:
+        raise InvalidRequest(
+            f"Dataset {dataset.name!r} requires that whoever asks says what for, in one line: send `purpose`, or let "
+            "the auditor's program send it (`--asked-for`, AUDITOR_ASKED_FOR).",
+            field="purpose",
+        )
 
 
 def _require_current(dataset: Dataset, version: int | None) -> None:

@@ -1,9 +1,10 @@
 """The transparency report: what was released about a dataset, to whom, when and at what loss; to be published.
 
-It publishes of a release its time, auditor, version, sensitive attributes, mechanisms and loss, of a training its
-algorithm too, of a decision that it was made, and sums of losses. Two plans that are alike in these are alike in the
-report: neither their identities nor the digests of answers are in it, nor how many cells a plan had, a limit, or what
-is left of one. Entries are named by their hashes, which the entries' nonces keep from confirming more (docs/adr/0016).
+It publishes of a release its time, auditor, version, sensitive attributes, mechanisms, loss and purpose, of a training
+its algorithm too, of a decision that it was made, and sums of losses. Two plans that are alike in these are alike in
+the report: neither their identities nor the digests of answers are in it, nor how many cells a plan had, a limit, or
+what is left of one. Entries are named by their hashes, which the entries' nonces keep from confirming more
+(docs/adr/0016).
 """
 
 import json
@@ -40,6 +41,7 @@ class ReportedRelease:
     Attributes:
         algorithm: Of a training, how its model was learned; `None` of a plan.
         refines: The number of the entry of the release that it refines, if it refines one.
+        purpose: What it was asked for, in the auditor's words.
     """
 
     entry: Entry
@@ -48,6 +50,10 @@ class ReportedRelease:
     mechanisms: tuple[str, ...]
     algorithm: str | None = None
     refines: int | None = None
+
+    @property
+    def purpose(self) -> str | None:
+        return self.entry.event.detail.get("purpose")
 
 
 @dataclass(frozen=True, slots=True)

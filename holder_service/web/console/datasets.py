@@ -269,6 +269,7 @@ def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration
         records_max=dataset.records_max,
         columns=dataset.schema.columns,
         sensitive_in_rules=dataset.schema.sensitive_in_rules,
+        purpose_required=dataset.schema.purpose_required,
     )
 
 

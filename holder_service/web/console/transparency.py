@@ -115,6 +115,7 @@ def _release(release: ReportedRelease) -> dict[str, Any]:
         "mechanisms": list(release.mechanisms),
         **({} if release.algorithm is None else {"algorithm": release.algorithm}),
         **({} if release.refines is None else {"refines": release.refines}),
+        **({} if release.purpose is None else {"purpose": release.purpose}),
         "charge": event.loss.document(),
     }
 

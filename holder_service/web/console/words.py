@@ -93,6 +93,7 @@ def _what_happened(event: Event, display_names: Mapping[str, str]) -> str:
                 return f"A watch of {account(event.auditor)} about {event.dataset} was answered; that costs nothing"
             what = _FOR.get(str(detail.get("asked")), "")
             what = ", to refine an answer" if "refines" in detail else what
+            what += f", for “{_isolated(detail['purpose'])}”" if "purpose" in detail else ""
             return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}{what}"
         case "rehearsal":
             return f"{account(event.actor)} was answered about invented people; nothing was charged"

@@ -373,6 +373,8 @@ class PublishedRelease(PublishedEntry):
     """The mechanisms of the noise."""
     algorithm: str | None = Field(default=None, exclude_if=lambda algorithm: algorithm is None)
     """Of a training, how its model was learned; left out of the answer to a plan."""
+    purpose: str | None = Field(default=None, exclude_if=lambda purpose: purpose is None)
+    """What it was asked for, in the auditor's words; left out where nothing was said."""
     charge: Loss
     """What it cost."""
 

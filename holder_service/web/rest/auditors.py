@@ -17,7 +17,7 @@ from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheSlot
 from holder_service.web.edge.roles import AnyCaller, Auditor
 from holder_service.web.rest.answers import DatasetList, ReleaseList, summaries
 from holder_service.web.rest.contract import refusals
-from holder_service.web.rest.releasing import REFUSALS, released
+from holder_service.web.rest.releasing import REFUSALS, Purpose, released
 from shared import limits
 from shared.datasets import Budget, DatasetDescription, limits_of
 from shared.plans import Plan, Quote, mechanism_names
@@ -44,10 +44,10 @@ PageSize = Annotated[int, Query(ge=1, le=1000, description="The most releases in
     openapi_extra=refusals(*REFUSALS, "column-not-ready"),
 )
 async def release_plan(
-    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, plan: Plan
+    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, plan: Plan, *, purpose: Purpose = None
 ) -> Response:
     """Answer a plan: charged once, however often it is asked; where it refines a release, the difference."""
-    return await released(holder, slots, caller, dataset=dataset, asked=plan, listed_at="releases")
+    return await released(holder, slots, caller, dataset=dataset, asked=plan, listed_at="releases", purpose=purpose)
 
 
 @router.get("/v1/keys", tags=["public"], openapi_extra=refusals("unavailable"))
@@ -159,6 +159,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         metadata=None if words == metadata.NOTHING else words,
         organisation=holder.settings.organisation,
         sensitive_in_rules=dataset.schema.sensitive_in_rules,
+        purpose_required=dataset.schema.purpose_required,
         trainings=algorithms,
         account=None if terms.kind == "sum" else terms,
         rehearsal=dataset.rehearsal,

@@ -2,9 +2,9 @@
 
 import logging
 import time
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import Response
+from fastapi import Query, Response
 
 from holder_service.domain.errors import ColumnNotReady
 from holder_service.services import releases
@@ -16,22 +16,33 @@ from holder_service.web.edge.lanes import outcome
 from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import note_release
+from shared.text import Words
 
 REFUSALS: Final = (
     "not-found", "invalid-amount", "invalid-plan", "unknown-column", "sensitive-column", "budget-exhausted",
     "cap-exhausted", "conflict", "no-records", "restore-unrecorded", "version-gone",
 )  # fmt: skip
 """Of whatever is answered and charged, but for those of derived columns."""
+Purpose = Annotated[
+    Words | None,
+    Query(
+        description="What it is asked for, in one line: entered into the ledger with the charge, and published with "
+        "the dataset's report. It is no part of what is asked: the same is answered again whatever it says.",
+        examples=["Yearly audit of the loan model, § 12"],
+    ),
+]
 _log = logging.getLogger(__name__)
 
 
 async def released(
-    holder: Holder, slots: ReleaseSlots, caller: Caller, *, dataset: str, asked: Asked, listed_at: str
-) -> Response:
+    holder: Holder, slots: ReleaseSlots, caller: Caller, *,
+    dataset: str, asked: Asked, listed_at: str, purpose: str | None,
+) -> Response:  # fmt: skip
     """Answer what is asked: charged once, however often it is asked.
 
     Args:
         listed_at: The path below the dataset's under which the release is shown.
+        purpose: What it is asked for, in the auditor's words.
     """
     quantum_ms = holder.settings.release_quantum_ms
     async with slots.taken(caller.name):
@@ -40,8 +51,9 @@ async def released(
         begun_s = time.monotonic()
         try:
             prepared = await slots.preparing.do_soon(
-                releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, asked=asked
-            )
+                releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, asked=asked,
+                purpose=purpose,
+            )  # fmt: skip
         except ColumnNotReady:
             holder.preparation.wake()  # the process that was at it may have been ended
             raise

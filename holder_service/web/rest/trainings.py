@@ -13,7 +13,7 @@ from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import TrainingList, summaries
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
-from holder_service.web.rest.releasing import REFUSALS, released
+from holder_service.web.rest.releasing import REFUSALS, Purpose, released
 from shared.trainings import Training, TrainingQuote, TrainingRelease
 
 router = APIRouter(prefix="/v1/datasets/{dataset}/trainings", tags=["auditor"], route_class=StrictRoute)
@@ -40,10 +40,18 @@ async def quote_training(holder: TheHolder, caller: Auditor, dataset: PathDatase
     openapi_extra=refusals(*REFUSALS),
 )  # fmt: skip
 async def release_training(
-    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, training: Training
+    holder: TheHolder,
+    slots: TheSlots,
+    caller: Auditor,
+    dataset: PathDataset,
+    training: Training,
+    *,
+    purpose: Purpose = None,
 ) -> Response:
     """Learn a model from the records under noise: charged once, however often it is asked."""
-    return await released(holder, slots, caller, dataset=dataset, asked=training, listed_at="trainings")
+    return await released(
+        holder, slots, caller, dataset=dataset, asked=training, listed_at="trainings", purpose=purpose
+    )
 
 
 @router.get("", openapi_extra=refusals("not-found"))

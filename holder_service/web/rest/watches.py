@@ -15,7 +15,7 @@ from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import WatchList, WatchSummary
 from holder_service.web.rest.auditors import PLAN_REFUSALS
 from holder_service.web.rest.contract import refusals
-from holder_service.web.rest.releasing import REFUSALS, released
+from holder_service.web.rest.releasing import REFUSALS, Purpose, released
 from shared.canonical import canonical_bytes
 from shared.watches import Watch, WatchQuote, WatchRelease, WatchReport
 
@@ -39,10 +39,10 @@ async def quote_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, 
     openapi_extra=refusals(*REFUSALS),
 )
 async def set_watch(
-    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, watch: Watch
+    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, watch: Watch, *, purpose: Purpose = None
 ) -> Response:
     """Have a verdict watched: charged once and whole; the current version is answered next, then every new one."""
-    answer = await released(holder, slots, caller, dataset=dataset, asked=watch, listed_at="watches")
+    answer = await released(holder, slots, caller, dataset=dataset, asked=watch, listed_at="watches", purpose=purpose)
     holder.rounds.wake()
     return answer
 
