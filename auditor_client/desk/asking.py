@@ -140,10 +140,11 @@ def _offer(planned: PlannedAudit, expected: Expectation, width: float) -> Offer:
     asked = question if is_planned else question.at(expected.asked.rho_nano or expected.asked.epsilon_nano)
     losses = [planned.quote.charge] if is_planned else [batch.loss for batch in asked.plan.batches]
     name, amount = next(iter(expected.amount.items()))
+    rehearsed = question.dataset.rehearsal is not None
     return Offer(
         name=name, amount="" if question.request.loss.is_nothing else amount, cost=losses_words(losses),
         interval=width_words(expected.width), width=round(width, 2), planned=is_planned,
-        fits=sum(losses, NO_LOSS).fits_in(planned.budget.left),
+        fits=rehearsed or sum(losses, NO_LOSS).fits_in(planned.budget.left),
     )  # fmt: skip
 
 

@@ -76,8 +76,6 @@ class Door:
             return _refused(HTTPStatus.FORBIDDEN, "Another page sent this: open the desk's own page, and go on there.")
         if not self._is_inside(headers):
             return _refused(HTTPStatus.FORBIDDEN, f"This browser was not let in. {AGAIN}")
-        if path != self.root and not path.startswith(f"{self.root}/"):
-            return RedirectResponse(self.root, HTTPStatus.SEE_OTHER) if path == "/" else None
         length = headers.get("content-length", "")
         if method == "POST" and not (length.isascii() and length.isdigit() and int(length) <= BODY_BYTES_MAX):
             text = f"A form with its files has at most {BODY_BYTES_MAX} bytes: send smaller files."
@@ -85,10 +83,14 @@ class Door:
         return None
 
     def _entered(self, method: str, token: str, headers: Headers) -> Response:
-        """Exchange the token for the cookie, once. Who brings it a second time shuts everybody out: it was stolen."""
-        if _has_cookie(headers, self._entrant):
-            return RedirectResponse(self.root, HTTPStatus.SEE_OTHER)
+        """Exchange the token for the cookie, once.
+
+        If another browser brings it, one of both stole it, and both are shut out. Where the pages are is said to nobody
+        else: whoever knows it can have a browser send the cookie to a server of their own on this machine.
+        """
         if self._used and _same(token, self._used):
+            if _has_cookie(headers, self._entrant):
+                return _refused(HTTPStatus.FORBIDDEN, f"This browser was let in: go back to its page. Or: {AGAIN}")
             self._session = None
             return _refused(HTTPStatus.FORBIDDEN, f"This address was opened before, by another browser. {AGAIN}")
         in_time = self._clock() <= self._expires

@@ -1,6 +1,6 @@
 """The desk in a real browser without JavaScript, from a model's file to a report, by mouse and by keyboard alone.
 
-And what its door keeps out, asked without a browser. One holder serves all tests.
+One holder serves all tests; what the door keeps out is tested in tests/unit/auditor_client/test_desk.py.
 """
 
 import os
@@ -9,12 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import httpx
 import pytest
@@ -276,41 +275,6 @@ def test_decisions_of_ones_own_are_sent_and_audited(started: OpenDesk, client: h
     assert "the decisions in entscheid" in client.get(sent.headers["location"]).text
 
 
-STRANGERS: Final[dict[str, tuple[dict[str, str], int]]] = {
-    "no cookie": ({"cookie": ""}, 403),
-    "another cookie": ({"cookie": "desk=guessed"}, 403),
-    "another name of this machine": ({"host": "rebound.example"}, 421),
-    "another port's name": ({"host": "127.0.0.1:1"}, 421),
-    "another site's request": ({"sec-fetch-site": "cross-site"}, 403),
-    "another port's request": ({"sec-fetch-site": "same-site"}, 403),
-}
-
-
-@pytest.mark.parametrize("who", STRANGERS)
-def test_the_door_keeps_strangers_out_of_every_page(started: OpenDesk, client: httpx.Client, who: str) -> None:
-    changed, status = STRANGERS[who]
-    for path in ("", "/new", "/static/desk.css", "/no-such-page"):
-        assert client.get(f"{started.desk.door.root}{path}").status_code in (200, 404)
-        refused = client.get(f"{started.desk.door.root}{path}", headers=changed)
-        assert refused.status_code == status
-        assert "<" not in refused.text
-
-
-def test_a_form_needs_its_token_and_no_other_origin(started: OpenDesk, client: httpx.Client) -> None:
-    root, token = started.desk.door.root, started.desk.door.form_token
-    drafts = len(started.desk.drafts)
-    fields = {"dataset": "register", "decision": "citizen"}
-
-    assert client.post(f"{root}/new", data=fields).status_code == 403
-    assert client.post(f"{root}/new", data={**fields, "form_token": "guessed"}).status_code == 403
-    other = {"origin": "http://127.0.0.1:1"}
-    assert client.post(f"{root}/new", data={**fields, "form_token": token}, headers=other).status_code == 403
-    assert client.post(f"{root}/new", content=iter([b"x"])).status_code == 413, "no length is said"
-    assert client.put(f"{root}/new").status_code == 405
-    assert len(started.desk.drafts) == drafts
-    assert client.post(f"{root}/new", data={**fields, "form_token": token}).status_code == 303
-
-
 def test_no_page_can_be_kept_framed_or_scripted_and_none_has_the_key(started: OpenDesk, client: httpx.Client) -> None:
     for path in ("", "/budgets", f"/audits/{started.audit}", f"/audits/{started.audit}/report", "/nothing"):
         answer = client.get(f"{started.desk.door.root}{path}")
@@ -323,27 +287,6 @@ def test_no_page_can_be_kept_framed_or_scripted_and_none_has_the_key(started: Op
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert "<script" not in answer.text
         assert started.holder.auditor_key not in answer.text + str(answer.headers)
-
-
-def test_the_token_lets_one_browser_in_and_a_second_one_shuts_both_out(started: OpenDesk) -> None:
-    with opened(started.desk.settings) as (desk, port), httpx.Client(base_url=f"http://127.0.0.1:{port}") as first:
-        assert first.get("/enter/guessed").status_code == 403
-        entered = first.get(desk.door.address)
-        assert (entered.status_code, entered.headers["location"]) == (303, desk.door.root)
-        for written in entered.headers.get_list("set-cookie"):
-            assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in written.split(";")}
-            assert "Path=/;" not in written
-        assert first.get(desk.door.root).status_code == 200
-        assert first.get(desk.door.address).status_code == 303, "the same browser may come again"
-        assert httpx.get(desk.door.address).status_code == 403
-        assert first.get(desk.door.root).status_code == 403
-
-
-def test_a_token_that_is_too_old_lets_nobody_in(started: OpenDesk) -> None:
-    with opened(started.desk.settings) as (desk, _):
-        desk.door._expires -= 601
-
-        assert httpx.get(desk.door.address).status_code == 403
 
 
 def test_the_command_serves_loopback_alone_and_ends_without_a_trace(started: OpenDesk, tmp_path: Path) -> None:
@@ -369,13 +312,3 @@ def test_the_command_serves_loopback_alone_and_ends_without_a_trace(started: Ope
     assert errors == ""
     assert not list(tmp_path.glob("auditor-desk-*"))
     assert started.holder.auditor_key not in output + errors
-
-
-def test_files_are_private_and_keep_no_path(started: OpenDesk) -> None:
-    with tempfile.TemporaryFile() as content:
-        draft = started.desk.draft("register")
-        kept = started.desk.keep_file(draft.folder, "../../etc\\passwd\n", content)
-
-    assert kept.name == "passwd_"
-    assert kept.parent.parent == draft.folder
-    assert kept.stat().st_mode & 0o077 == draft.folder.stat().st_mode & 0o077 == 0

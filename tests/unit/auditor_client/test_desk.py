@@ -1,0 +1,191 @@
+"""The desk's door, asked without a browser and without a holder; its forms, and its files."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.request import AuditRequest
+from auditor_client.audits.asking import OnHand, UntilDecided
+from auditor_client.cli.spelling import PANELS
+from auditor_client.desk.app import create_desk
+from auditor_client.desk.asking import KINDS
+from auditor_client.desk.desk import Desk
+from auditor_client.desk.fields import field_of, first_fields, in_labels, sections, values_of
+from auditor_client.findings.about import About
+from auditor_client.findings.reading import Reading
+from auditor_client.settings import AuditorSettings
+from testing.registers import REGISTER
+
+PORT: Final = 8811
+URL: Final = f"http://127.0.0.1:{PORT}"
+
+
+@dataclass(frozen=True)
+class AskedDesk:
+    """A desk that is called without a network."""
+
+    desk: Desk
+
+    @property
+    def root(self) -> str:
+        return self.desk.door.root
+
+    @property
+    def token(self) -> str:
+        """The one-time token's path."""
+        return self.desk.door.address.removeprefix(URL)
+
+    def ask(self, method: str, path: str, *, headers: dict[str, str] | None = None, **sent: Any) -> httpx.Response:
+        """An answer to a browser that was let in, unless other headers are given."""
+        given = {"cookie": f"desk={self.desk.door._session}", **(headers or {})}
+
+        async def asked() -> httpx.Response:
+            transport = httpx.ASGITransport(create_desk(self.desk))
+            async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
+                return await client.request(method, path, headers=given, **sent)
+
+        return asyncio.run(asked())
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[AskedDesk]:
+    desk = Desk(
+        AuditorSettings(holder_url="http://127.0.0.1:9", api_key=SecretStr("pafer_0"), receipts=tmp_path / "receipts"),
+        PORT,
+    )
+    yield AskedDesk(desk)
+    desk.close()
+
+
+STRANGERS: Final[dict[str, tuple[dict[str, str], int]]] = {
+    "no cookie": ({"cookie": ""}, 403),
+    "another cookie": ({"cookie": "desk=guessed"}, 403),
+    "another name of this machine": ({"host": "rebound.example"}, 421),
+    "another port": ({"host": "127.0.0.1:1"}, 421),
+    "another site's request": ({"sec-fetch-site": "cross-site"}, 403),
+    "another port's request": ({"sec-fetch-site": "same-site"}, 403),
+}
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+def test_the_door_keeps_strangers_out_of_every_page(asked: AskedDesk, who: str) -> None:
+    changed, status = STRANGERS[who]
+    for path, inside in (("", 200), ("/bundles", 200), ("/static/desk.css", 200), ("/no-such-page", 404)):
+        assert asked.ask("GET", f"{asked.root}{path}").status_code == inside
+        refused = asked.ask("GET", f"{asked.root}{path}", headers=changed)
+        assert refused.status_code == status
+        assert "<" not in refused.text
+        assert asked.root not in refused.text + str(refused.headers)
+
+
+def test_a_cookie_of_another_server_under_the_same_name_shuts_nobody_out(asked: AskedDesk) -> None:
+    both = {"cookie": f"desk={asked.desk.door._session}; desk=planted"}
+
+    assert asked.ask("GET", asked.root, headers=both).status_code == 200
+
+
+async def unknown_length() -> AsyncIterator[bytes]:
+    yield b"x"
+
+
+def test_a_form_needs_its_token_its_origin_and_its_length(asked: AskedDesk) -> None:
+    path, fields = f"{asked.root}/new", {"dataset": "register", "decision": "citizen"}
+    good = {**fields, "form_token": asked.desk.door.form_token}
+
+    assert asked.ask("POST", path, data=fields).status_code == 403
+    assert asked.ask("POST", path, data={**fields, "form_token": "guessed"}).status_code == 403
+    assert asked.ask("POST", path, data=good, headers={"origin": "http://127.0.0.1:1"}).status_code == 403
+    assert asked.ask("POST", path, content=unknown_length()).status_code == 413
+    assert asked.ask("POST", path, content=b"", headers={"content-length": str(2**40)}).status_code == 413
+    assert asked.ask("PUT", path).status_code == 405
+    assert asked.desk.drafts == {}
+    assert asked.ask("POST", path, data=good, headers={"origin": "null"}).status_code == 303
+    assert len(asked.desk.drafts) == 1
+
+
+def test_the_token_lets_one_browser_in_and_a_second_one_shuts_both_out(asked: AskedDesk) -> None:
+    stranger = {"cookie": ""}
+    assert asked.ask("GET", "/enter/guessed", headers=stranger).status_code == 403
+    assert asked.ask("HEAD", asked.token, headers=stranger).status_code == 403, "a preview does not use it up"
+    entered = asked.ask("GET", asked.token, headers=stranger)
+    assert (entered.status_code, entered.headers["location"]) == (303, asked.root)
+    written = [one.split("; ") for one in entered.headers.get_list("set-cookie")]
+    assert [sorted(parts[1:]) for parts in written] == [
+        ["HttpOnly", f"Path={path}", "SameSite=strict"] for path in (asked.root, "/enter/")
+    ]
+    session, entrant = ({"cookie": parts[0]} for parts in written)
+    assert asked.ask("GET", asked.root, headers=session).status_code == 200
+    again = asked.ask("GET", asked.token, headers=entrant)
+    assert again.status_code == 403
+    assert asked.root not in again.text + str(again.headers), "whoever got that cookie does not learn the path"
+    assert asked.ask("GET", asked.root, headers=session).status_code == 200, "the same browser may come again"
+    assert asked.ask("GET", asked.token, headers=stranger).status_code == 403
+    assert asked.ask("GET", asked.root, headers=session).status_code == 403
+
+
+def test_a_token_that_is_too_old_lets_nobody_in(asked: AskedDesk) -> None:
+    asked.desk.door._expires -= 601
+
+    assert asked.ask("GET", asked.token, headers={"cookie": ""}).status_code == 403
+
+
+def test_files_are_private_and_keep_no_path(asked: AskedDesk) -> None:
+    draft = asked.desk.draft("register")
+
+    kept = asked.desk.keep_file(draft.folder, "../../etc\\passwd\n", io.BytesIO(b"x"))
+
+    assert kept.name == "passwd_"
+    assert kept.parent.parent == draft.folder
+    assert all(one.stat().st_mode & 0o077 == 0 for one in (kept, kept.parent, draft.folder))
+    asked.desk.close()
+    assert not kept.exists()
+
+
+def test_what_an_audit_can_be_asked_the_desk_can_be_asked() -> None:
+    """Every flag of `auditor audit` is a field of the form, or one that the page shows in its own way."""
+    fields = [*first_fields(REGISTER), *(one for section in sections(REGISTER).values() for one in section)]
+    names = [one.name for one in fields]
+    apart = {"sensitive", "epsilon", "metrics", "decision"}
+    flags = {
+        name
+        for kind in (AuditRequest, Assumption, Reading, OnHand, UntilDecided, About)
+        for name, info in kind.model_fields.items()
+        if info.description is not None and info.annotation is not Assumption
+    }
+
+    assert len(set(names)) == len(names)
+    assert set(names) | apart == flags
+    assert set(KINDS) <= set(PANELS)
+
+
+def test_what_is_typed_becomes_what_the_flags_would_be() -> None:
+    typed = {
+        "where": "age > 3\nregion in (a, b)",
+        "favourable": "yes, maybe",
+        "edges": " ",
+        "level": "0.9",
+        "reuse": "on",
+    }
+
+    assert values_of(typed, KINDS) == {
+        "where": ["age > 3", "region in (a, b)"], "favourable": ["yes", "maybe"], "level": "0.9", "reuse": True,
+        "join": False, "joint": False, "until_decided": False,
+    }  # fmt: skip
+
+
+def test_an_error_names_fields_by_their_labels() -> None:
+    text = "`level`: not a number; give `where`, or see `Auditor.columns`."
+
+    assert (
+        in_labels(text) == "“Level of the intervals”: not a number; give “Only people with”, or see `Auditor.columns`."
+    )
+    assert field_of(text, {"where", "level"}) == "level"
+    assert field_of("Nothing is named.", {"where"}) is None
