@@ -9,7 +9,8 @@ asks every month whether it is at least 0.8 may cost the people ε 1 at δ 10⁻
 - *sums of ε*: a hundredth of ε each month, Laplace noise;
 - *sums of ρ*: a hundredth of the ρ that is read as that ε, Gaussian noise;
 - *refining*: a hundredth of ε is put by each month, and whenever 0.08 is there an audit begins at 0.005 and is refined,
-  twice the ε each time, until it is decided; what it does not need stays put by; the looks of an audit hold together;
+  twice the ε each time, until it is decided; what it does not need stays put by. The looks hold together, as those of
+  `auditor audit --until-decided` do;
 - *a watch*: an audit at ε 0.1 and a watch of its verdict at ε 0.4; after a change audits at ε 0.1 until one is decided,
   and a watch with what is left.
 
@@ -29,6 +30,7 @@ import numpy.typing as npt
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.findings.looks import Looks
 from benchmarks.hundred_audits_page import Summary, picture, table, write
 from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.counting import TrueCounts
@@ -58,7 +60,7 @@ CAP: Final = Loss(NANO_PER_UNIT, 1000)
 IN_RHO: Final = AccountTerms("zcdp", CAP.delta_nano)
 CAP_RHO: Final = IN_RHO.of(rho_nano_read_as(CAP.epsilon_nano, CAP.delta_nano))
 EACH_NANO: Final = CAP.epsilon_nano // MONTHS
-LADDER_NANO: Final = tuple(EACH_NANO * 2**step // 2 for step in range(5))
+LOOKS: Final = Looks.of(EACH_NANO // 2, Loss(8 * EACH_NANO), LEVEL)
 AUDIT_NANO: Final = CAP.epsilon_nano // 10
 WATCH_NANO: Final = 4 * AUDIT_NANO
 RELATION: Final = NeighbouringRelation("add_remove")
@@ -197,11 +199,10 @@ def by_rho(register: Sequence[Version], dataset: Dataset) -> Iterator[Said]:
 def until_decided(account: Account, version: Version) -> Said:
     """An audit that is refined until it is decided."""
     answer: Refined | None = None
-    for looks, epsilon_nano in enumerate(LADDER_NANO, start=1):
+    for epsilon_nano in LOOKS.amounts:
         asked = plan(epsilon_nano) if answer is None else plan(epsilon_nano, refines=answer.id)
         answer = account.answered(asked, version, answer)
-        # Of the chance to be wrong each look has a part, 1/2, 1/6, 1/12 …, whose sum is at most 1.
-        interval = read(answer.batches, 1 - (1 - LEVEL) / (looks * (looks + 1)))
+        interval = read(answer.batches, LOOKS.each)
         verdict = interval.against(THRESHOLD)
         if verdict is not Verdict.UNDECIDED:
             break
@@ -212,7 +213,7 @@ def by_refining(register: Sequence[Version], dataset: Dataset) -> Iterator[Said]
     """As much as each audit takes, whenever there is enough for what it may take."""
     account = Account(dataset)
     for version in register:
-        if EACH_NANO * version.month - account.spent.epsilon_nano >= LADDER_NANO[-1]:
+        if EACH_NANO * version.month - account.spent.epsilon_nano >= LOOKS.amounts[-1]:
             yield until_decided(account, version)
 
 

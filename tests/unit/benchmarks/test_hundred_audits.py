@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.hundred_audits import LADDER_NANO, Account, Said, Version, plan, until_decided
+from benchmarks.hundred_audits import LOOKS, Account, Said, Version, plan, until_decided
 from benchmarks.hundred_audits_page import picture
 from holder_service.storage.datasets import Dataset
 from shared.amounts import Loss
@@ -23,7 +23,7 @@ def version(accepted: tuple[int, int]) -> Version:
 
 @pytest.mark.parametrize(
     ("accepted", "verdict", "spent"),
-    [((90_000, 100_000), "meets", LADDER_NANO[0]), ((80_000, 100_000), "undecided", LADDER_NANO[-1])],
+    [((90_000, 100_000), "meets", LOOKS.amounts[0]), ((80_000, 100_000), "undecided", LOOKS.amounts[-1])],
 )
 def test_an_audit_is_refined_until_it_is_decided_for_the_last_epsilon_alone(
     accepted: tuple[int, int], verdict: str, spent: int
@@ -32,7 +32,7 @@ def test_an_audit_is_refined_until_it_is_decided_for_the_last_epsilon_alone(
     found = [until_decided(Account(DATASET), version(accepted)) for _ in range(3)]
 
     assert (verdict, Loss(spent)) in {(one.verdict, one.spent) for one in found}
-    assert all(one.spent.epsilon_nano in LADDER_NANO for one in found)
+    assert all(one.spent.epsilon_nano in LOOKS.amounts for one in found)
 
 
 def test_no_more_is_charged_than_the_cap() -> None:
