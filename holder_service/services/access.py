@@ -21,13 +21,14 @@ from holder_service.storage.accounts import Account, ApiKey
 from holder_service.storage.database import Connection
 from holder_service.storage.table_rows import hash_digest
 from shared.datasets import NewAuditor, Role
+from shared.text import NAME_PATTERN
 
 Proof = str | Identity
 """What a caller showed: a key, by its id, once its secret was compared; or whom a token vouches for."""
 KEY_BEGINS: Final = "pafer_"
 NO_ACCOUNT: Final = (
-    "Your identity provider vouches for you, and that opens no account of this holder. Ask its administrator: the "
-    "account has to be open, have the name that your token gives you, and have a role that your token has too."
+    "Your identity provider vouches for you, and that opens no account of this holder. Ask its administrator: "
+    "{account} has to be open, and of a role that your token has too."
 )
 STAFF: Final[tuple[Role, ...]] = ("administrator", "data-steward", "budget-officer", "viewer")
 """The roles of the holder's own people, who see what its ledger and declarations say, and log in to the console."""
@@ -217,7 +218,12 @@ def require_in_force(connection: Connection, proof: Proof, *, now: datetime) -> 
         raise Unauthenticated
     account = accounts.find_account(connection, proof.account)
     if account is None or account.disabled or (proof.roles is not None and account.role not in proof.roles):
-        raise Forbidden(NO_ACCOUNT)
+        named = re.fullmatch(NAME_PATTERN, proof.account)
+        raise Forbidden(
+            NO_ACCOUNT.format(
+                account=f"the account {proof.account!r}" if named else "an account of another name than yours"
+            )
+        )
     return Caller(account.name, account.role, proof)
 
 

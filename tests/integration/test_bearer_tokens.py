@@ -58,10 +58,14 @@ def test_who_has_no_account_in_their_role_is_refused_alike(
     holder: TestedHolder, provider: InventedProvider, claims: dict[str, Any]
 ) -> None:
     before = holder.entries()[-1]["sequence"]
-    answer = holder.auditor("GET", "/datasets", key=provider.token(**claims))
+    with logged() as records:
+        answer = holder.auditor("GET", "/datasets", key=provider.token(**claims))
 
     refused(answer, "forbidden", holder=holder)
-    assert answer.json()["detail"] == NO_ACCOUNT
+    name = claims.get("sub", "ADR")
+    account = "an account of another name than yours" if "'" in name else f"the account {name!r}"
+    assert answer.json()["detail"] == NO_ACCOUNT.format(account=account)
+    assert [vars(one)["reason"] for one in records if one.msg == "token refused"] == ["account"]
     assert holder.entries()[-1]["sequence"] == before
 
 

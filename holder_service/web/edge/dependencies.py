@@ -62,7 +62,12 @@ class Authentication:
 
     def _vouched_for(self, provider: IdentityProvider, token: str) -> Caller:
         store = self._holder.store
-        return caller_of(store, provider.tokens.bearer(token, now=store.clock()))
+        identity = provider.tokens.bearer(token, now=store.clock())
+        try:
+            return caller_of(store, identity)
+        except Forbidden:
+            _log.warning("token refused", extra={"reason": "account", "actor": identity.account})
+            raise
 
 
 def _bearer_key(scope: Scope) -> str:
