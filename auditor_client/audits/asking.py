@@ -84,6 +84,10 @@ ONCE: Final = UntilDecided()
 """One answer, whatever it shows."""
 
 
+class OnHandAndLooks(OnHand, UntilDecided):
+    """Both, for a command that takes either."""
+
+
 class LinkRequest(BaseModel):
     """Which values are linked, and what they are.
 

@@ -9,7 +9,7 @@ import typer
 
 from auditor_client.asking.request import AuditRequest
 from auditor_client.auditor import Auditor
-from auditor_client.audits.asking import OnHand, UntilDecided
+from auditor_client.audits.asking import OnHand, OnHandAndLooks
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.audits.mending import mend as mend_audit
@@ -66,16 +66,14 @@ def audit(
     dataset: Dataset,
     request: AuditRequest,
     reading: Reading,
-    own: OnHand,
-    looking: UntilDecided,
+    own: OnHandAndLooks,
     about: About,
     output: AuditOutput,
     connection: Connection,
 ) -> None:
     """Measure how a model treats the groups; spends epsilon, once for the same question."""
     with an_auditor(connection) as auditor:
-        keywords = {**dict(own), **dict(looking)}
-        asked = partial(auditor.audit, model, dataset, request, reading=reading, about=about, **keywords)
+        asked = partial(auditor.audit, model, dataset, request, reading=reading, about=about, **dict(own))
         _audited(auditor, asked, request, reading, output)
 
 
@@ -86,16 +84,14 @@ def rehearse(
     dataset: Dataset,
     request: AuditRequest,
     reading: Reading,
-    own: OnHand,
-    looking: UntilDecided,
+    own: OnHandAndLooks,
     about: About,
     output: AuditOutput,
     connection: Connection,
 ) -> None:
     """Try an audit on the rehearsal of a dataset: invented people, nothing is charged, and everything says so."""
     with an_auditor(connection) as auditor:
-        keywords = {**dict(own), **dict(looking)}
-        asked = partial(auditor.rehearse, model, dataset, request, reading=reading, about=about, **keywords)
+        asked = partial(auditor.rehearse, model, dataset, request, reading=reading, about=about, **dict(own))
         _audited(auditor, asked, request, reading, output)
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AUTO, MECHANISMS, METRICS, STRATEGIES, AuditRequest
 from auditor_client.asking.training import ALGORITHMS, FollowingAudit, TrainingRequest
-from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, UntilDecided
+from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, OnHandAndLooks
 from auditor_client.cli.completion import datasets, sensitive_columns
 from auditor_client.cli.options import AUDITED, CONNECTION, OUTPUT, PRIVACY, AuditOutput, Connection, Output
 from auditor_client.findings.about import About
@@ -25,7 +25,7 @@ PANELS: Final[Mapping[type[BaseModel], str]] = {
     Reading: "How the answer is read",
     Assumption: "What is supposed of the people",
     OnHand: "What you have already",
-    UntilDecided: PRIVACY,
+    OnHandAndLooks: "What you have already",
     About: "Who and what, for the report",
     LinkRequest: "The values",
     TrainingRequest: "The training",
@@ -56,7 +56,8 @@ SPELLED: Final[Mapping[str, Flag]] = {
     "as_json": Flag("--json"),
     "joint": Flag("--joint"),
     "join": Flag("--join"),
-    "until_decided": Flag("--until-decided"),
+    "until_decided": Flag("--until-decided", panel=PRIVACY),
+    "first_look": Flag(panel=PRIVACY),
     "offline": Flag("--offline"),
 }
 """The flags that are not as their fields' names and types say."""

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import auditor_client
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import OF_DECISIONS, AuditRequest
-from auditor_client.audits.asking import Asking, OnHand
+from auditor_client.audits.asking import Asking, OnHand, UntilDecided
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
 from auditor_client.estimation.drawing import EDITIONS, LATEST
@@ -188,10 +188,10 @@ def commands() -> dict[str, Any]:
 NAMES = {"metrics": "--metric", "version": "--records-version"}
 
 
-@pytest.mark.parametrize("kind", [AuditRequest, Reading])
+@pytest.mark.parametrize("kind", [AuditRequest, Reading, UntilDecided])
 def test_every_field_is_a_flag_of_audit_with_its_help_and_default(kind: type[BaseModel]) -> None:
     flags = {name: flag for flag in commands()["audit"].params for name in flag.opts}
-    made_of_others = ("assumption", "known_totals")
+    made_of_others = ("assumption", "known_totals", "looks")
     fields = {name: field for name, field in kind.model_fields.items() if name not in made_of_others}
 
     for name, field in fields.items():
