@@ -23,6 +23,8 @@ from testing.registers import (
 )
 
 CAP: Final = "999"
+OFFERED: Final = 2
+"""The version that `offer` loads of the register: there is one before."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,9 @@ def cap_of(epsilon: str) -> dict[str, str]:
 
 
 def numbered_refinement(number: int, *, epsilon: str = "0.001") -> dict[str, Any]:
-    """The plan of a number at twice its ε, of the auditor's answer to that plan about the first records."""
-    body = {**numbered_plan(number, epsilon=format_nano(2 * parse_nano(epsilon))), "version": 1}
-    coarse = Plan.model_validate(numbered_plan(number, epsilon=epsilon)).pinned(1)
+    """The plan of a number at twice its ε, of the auditor's answer to that plan about the records that were offered."""
+    body = {**numbered_plan(number, epsilon=format_nano(2 * parse_nano(epsilon))), "version": OFFERED}
+    coarse = Plan.model_validate(numbered_plan(number, epsilon=epsilon)).pinned(OFFERED)
     return {**body, "refines": identity(auditor="ADR", dataset="register", plan=coarse)}
 
 

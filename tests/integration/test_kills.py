@@ -30,6 +30,7 @@ def test_killed_while_an_answer_is_refined_it_is_refined_once(tmp_path: Path) ->
     found = hunted(tmp_path, "", [*steps, None], kind=HUNTED["refinements"])
 
     assert found.faultless, found
+    assert found.answered, "nothing left that a kill could have lost"
 
 
 @pytest.mark.parametrize("asked", HUNTED)
