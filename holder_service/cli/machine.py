@@ -103,7 +103,7 @@ def restore_backup(folder: Annotated[Path, typer.Argument(help="A folder that `h
     """Put a back-up into an empty home and an empty database; the anchor stays. Then start, and record the restore."""
     with clear_errors():
         restore(folder, Settings.from_environment())
-    notify("Restored. Start the holder, and record it: holder admin record-restore WHY.")
+    notify("Restored. Start the holder; if it answers restore-unrecorded: holder admin record-restore WHY.")
 
 
 @commands.command("check-backup")

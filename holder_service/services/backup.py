@@ -194,7 +194,7 @@ def _require_empty(url: str) -> None:
 def _restore_database(copy: Path, settings: Settings) -> None:
     on_a_server = not settings.database_url.startswith("sqlite:///")
     file = settings.home / f".{DATABASE}" if on_a_server else Path(settings.database_url.removeprefix("sqlite:///"))
-    shutil.copy2(copy, file)
+    shutil.copyfile(copy, file)  # without its mode: a back-up may be kept read-only
     with closing(Database(f"sqlite:///{file.absolute()}")) as restored:
         restored.migrate()
         if on_a_server:
