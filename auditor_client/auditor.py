@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from auditor_client.asking.mechanisms import mechanism_of
 from auditor_client.asking.request import AuditRequest, PrivacyAmount
@@ -40,7 +40,7 @@ from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
 from auditor_client.findings.rehearsals import require_alike
-from auditor_client.settings import AuditorSettings, load_settings
+from auditor_client.settings import AuditorSettings, Given, load_settings
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription
 from shared.rehearsals import rehearsal_name
@@ -59,39 +59,28 @@ class Auditor:
         holder_url: str | None = None,
         api_key: str | None = None,
         *,
-        token_file: Path | str | None = None,
-        receipts: Path | str | None = None,
-        allow_plain_http: bool | None = None,
         about: About = NOTHING,
         http: HttpClient | None = None,
         on_step: Step = lambda _: None,
+        **given: Unpack[Given],
     ) -> None:
         """Prepare; nothing is sent yet. What is left out comes from the environment (`settings`).
 
         Args:
             holder_url: Where the holder is; by default AUDITOR_HOLDER_URL.
             api_key: The auditor's key; by default AUDITOR_API_KEY.
-            token_file: A file with a token of the holder's identity provider, instead of a key; read again at each
-                call; by default AUDITOR_TOKEN_FILE.
-            receipts: Directory of the receipts; by default AUDITOR_RECEIPTS, or "receipts" here.
-            allow_plain_http: Let the key travel unencrypted to another machine.
             about: Who audits and who writes reports; by default AUDITOR_ORGANISATION and AUDITOR_AUTHOR.
             http: For a certificate authority or a proxy of your own.
             on_step: Called with a few words before each step of the work.
+            given: Further settings, by name (`settings.Given`).
 
         Raises:
             SettingsMissing, SettingsRefused: The address or the key is set nowhere, or a setting cannot be used.
         """
-        settings = load_settings(
-            {
-                "holder_url": holder_url,
-                "api_key": api_key,
-                "token_file": token_file,
-                "receipts": receipts,
-                "allow_plain_http": allow_plain_http,
-            },
-            os.environ,
-        )
+        unknown = given.keys() - Given.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"Auditor takes no {min(unknown)!r}.")
+        settings = load_settings({"holder_url": holder_url, "api_key": api_key, **given}, os.environ)
         self._holder = HolderClient(
             http,
             url=settings.holder_url,
@@ -110,23 +99,9 @@ class Auditor:
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
         """An auditor with settings that `load_settings` returned."""
         by = {"organisation": settings.organisation, "author": settings.author}
-        given = {name: value for name, value in settings if name not in {*by, "asked_for"}}
+        given = {name: value for name, value in settings if name not in by}
         given["api_key"] = settings.api_key.get_secret_value() if settings.api_key else None
-        auditor = cls(**given, about=made(About, by), on_step=on_step)
-        auditor.asked_for = settings.asked_for
-        return auditor
-
-    @property
-    def asked_for(self) -> str | None:
-        """What the questions are for, in one line: the holder enters it into its ledger and publishes it.
-
-        By default AUDITOR_ASKED_FOR; set it before you ask.
-        """
-        return self._holder.purpose
-
-    @asked_for.setter
-    def asked_for(self, purpose: str | None) -> None:
-        self._holder.purpose = purpose
+        return cls(**given, about=made(About, by), on_step=on_step)
 
     @property
     def receipts(self) -> Receipts:

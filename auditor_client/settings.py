@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
@@ -63,6 +63,22 @@ _SHOWN: Final = frozenset({"api_key", "api_key_file", "token_file"})
 _TOKEN_FILE_BYTES_MAX: Final = 16 * 1024
 _KEY_FILE_BYTES_MAX: Final = 4096
 _CONFIG_BYTES_MAX: Final = 64 * 1024
+
+
+class Given(TypedDict, total=False):
+    """Settings that a program may give by name; what is left out, or None, comes from the environment.
+
+    Attributes:
+        token_file: A file with a token of the holder's identity provider, instead of a key; read again at each call.
+        receipts: Directory of the receipts; by default "receipts" here.
+        allow_plain_http: Let the key travel unencrypted to another machine.
+        asked_for: What the questions are for, in one line: the holder enters it into its ledger and publishes it.
+    """
+
+    token_file: Path | str | None
+    receipts: Path | str | None
+    allow_plain_http: bool | None
+    asked_for: str | None
 
 
 class AuditorSettings(BaseModel):
