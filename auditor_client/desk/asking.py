@@ -119,10 +119,10 @@ def _draft(desk: Desk, draft: DraftQuestion) -> Response:
     names = {"sensitive", "metrics", "epsilon", *(one.name for fields in (first, *more.values()) for one in fields)}
     planned = draft.planned
     return page(
-        desk, "draft.html.j2", section="New audit", draft=draft, dataset=dataset, budget=budget, metrics=METRICS,
-        first=first, more=more, fault=fault_text(QuestionRefused(draft.fault)), named=field_of(draft.fault, names),
-        plan=None if planned is None else planned.view.data, offers=[] if planned is None else offers(planned),
-        status=422 if draft.fault else 200,
+        desk, "draft.html.j2", section="New audit", about=dataset, draft=draft, dataset=dataset,
+        budget=budget, metrics=METRICS, first=first, more=more, fault=fault_text(QuestionRefused(draft.fault)),
+        named=field_of(draft.fault, names), plan=None if planned is None else planned.view.data,
+        offers=[] if planned is None else offers(planned), status=422 if draft.fault else 200,
     )  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def _offer(planned: PlannedAudit, expected: Expectation, width: float) -> Offer:
     question = planned.question
     is_planned = expected.asked == planned.expectation.asked
     asked = question if is_planned else question.at(expected.asked.rho_nano or expected.asked.epsilon_nano)
-    losses = [planned.quote.charge] if is_planned else [batch.loss for batch in asked.plan.batches]
+    losses = [planned.quote.price] if is_planned else [batch.loss for batch in asked.plan.batches]
     name, amount = next(iter(expected.amount.items()))
     rehearsed = question.dataset.rehearsal is not None
     return Offer(

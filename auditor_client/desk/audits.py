@@ -14,10 +14,12 @@ from auditor_client.desk.pages import Sent, TheDesk, go, page
 from auditor_client.desk.tasks import Step
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import FOUR_FIFTHS
+from auditor_client.findings.rehearsals import of_dataset
 from auditor_client.report.audit_data import AuditData
 from auditor_client.report.history_data import HistoryData, HistoryRow, history_data
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.report.view import Shown
+from auditor_client.text import readable
 
 router = APIRouter()
 REPORT_POLICY: Final = (
@@ -42,11 +44,12 @@ def show_index(desk: TheDesk, dataset: str = "") -> Response:
     """All kept audits, the newest first."""
     audits, faults, missing = desk.kept.computed()
     datasets = sorted({audit.release.dataset for audit in audits.values()})
-    shown = {name: audit for name, audit in audits.items() if dataset in ("", audit.release.dataset)}
+    shown = {name: audit for name, audit in audits.items() if of_dataset(audit.question.dataset, dataset or None)}
+    about = next((audit.question.dataset for audit in shown.values() if dataset), None)
     data = history_data(list(shown.values()))
     response = page(
-        desk, "audits.html.j2", section="Audits", lines=_lines(shown, data), facts=data.facts, missing=missing,
-        faults=sorted(set(faults.values())), datasets=datasets, dataset=dataset,
+        desk, "audits.html.j2", section="Audits", about=about, lines=_lines(shown, data), facts=data.facts,
+        missing=missing, faults=sorted(set(faults.values())), datasets=datasets, dataset=dataset,
     )  # fmt: skip
     if missing:
         response.headers["Refresh"] = str(REFRESH_S)
@@ -67,7 +70,8 @@ def show_audit(desk: TheDesk, name: str) -> Response:
     data: AuditData = audit.view.data
     row = history_data([audit]).rows[0]
     return page(
-        desk, "audit.html.j2", section="Audits", name=name, audit=audit, data=data, row=row, languages=LANGUAGES,
+        desk, "audit.html.j2", section="Audits", about=audit.question.dataset, name=name, audit=audit,
+        data=data, row=row, languages=LANGUAGES,
     )  # fmt: skip
 
 
@@ -109,9 +113,9 @@ def watch(desk: TheDesk, name: str, sent: Sent) -> Response:
 def show_watches(desk: TheDesk, dataset: str) -> Response:
     """What the holder's watches about a dataset say now; costs nothing."""
     with desk.auditor() as auditor:
-        watches = auditor.watches(dataset)
-    texts = [one.summary().splitlines() for one in watches]
-    return page(desk, "watches.html.j2", section="Audits", dataset=dataset, watches=texts)
+        watches, about = auditor.watches(dataset), auditor.dataset(dataset)
+    texts = [[*map(readable, one.view.make_lines(one.view.data))] for one in watches]
+    return page(desk, "watches.html.j2", section="Audits", about=about, dataset=dataset, watches=texts)
 
 
 @router.get("/over-time")

@@ -33,7 +33,9 @@ def show_dataset(desk: TheDesk, name: str) -> Response:
     """What a dataset declares."""
     with desk.auditor() as auditor:
         dataset = auditor.dataset(name)
-    return page(desk, "dataset.html.j2", section="Budgets", dataset=dataset, table=dataset_table(dataset))
+    return page(
+        desk, "dataset.html.j2", section="Budgets", about=dataset, dataset=dataset, table=dataset_table(dataset)
+    )
 
 
 @router.get("/receipts")

@@ -24,8 +24,10 @@ from auditor_client.errors import (
     NotFound,
     ReceiptsDamaged,
 )
+from auditor_client.report.rehearsal import charge_words, rehearsal_line
 from auditor_client.report.view import without_direction
-from auditor_client.text import loss_words, readable
+from auditor_client.text import loss_words, marked_name, readable
+from shared.datasets import DatasetDescription
 from shared.look import STYLES
 
 STATIC_FOLDER: Final = Path(__file__).parent / "static"
@@ -88,11 +90,15 @@ def _sent(form: FormData) -> SentForm:
 Sent = Annotated[SentForm, Depends(sent_form)]
 
 
-def page(desk: Desk, template: str, *, section: str = "", status: int = 200, **context: Any) -> HTMLResponse:
-    """A page from a template's file; every text is escaped."""
+def page(
+    desk: Desk, template: str, *, section: str = "", status: int = 200, about: DatasetDescription | None = None,
+    **context: Any,
+) -> HTMLResponse:  # fmt: skip
+    """A page from a template's file; every text is escaped. What is `about` a rehearsal is marked before all else."""
+    rehearsal = None if about is None or about.rehearsal is None else rehearsal_line(about.rehearsal)
     made = _environment().get_template(template).render(
         root=desk.door.root, form_token=desk.door.form_token, section=section, sections=SECTIONS,
-        holder=desk.settings.holder_url, receipts=desk.kept.receipts.directory, **context,
+        holder=desk.settings.holder_url, receipts=desk.kept.receipts.directory, rehearsal=rehearsal, **context,
     )  # fmt: skip
     return HTMLResponse(made, status)
 
@@ -131,7 +137,8 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.globals.update(
         stylesheets=[_versioned(STYLES), _versioned(STATIC_FOLDER / "desk.css")],
-        icon=_versioned(STATIC_FOLDER / "icon.svg"), loss=loss_words,
+        icon=_versioned(STATIC_FOLDER / "icon.svg"), loss=loss_words, charge_words=charge_words,
+        marked_name=marked_name,
     )  # fmt: skip
     return environment
 

@@ -1,14 +1,18 @@
 """`auditor rehearse` and all that comes of a rehearsal: each page, file, text and receipt says that it is one."""
 
 import json
+import socket
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import matplotlib as mpl
 import pytest
+import uvicorn
+from pydantic import SecretStr
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
@@ -19,14 +23,18 @@ from auditor_client.audits.history import kept_audit, stored_history
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding
 from auditor_client.cli import app
+from auditor_client.desk.app import create_desk
+from auditor_client.desk.desk import Desk
 from auditor_client.errors import HolderLied, QuestionRefused
 from auditor_client.exchange.receipts import check_receipts
 from auditor_client.exchange.verification import require_marked
 from auditor_client.report.view import Shown
+from auditor_client.settings import AuditorSettings
 from auditor_client.tables import budget_table, dataset_table
 from shared.plans import Quote
-from testing.holders import TestedHolder, running_holder
+from testing.holders import TestedHolder, listening, running_holder
 from testing.registers import LEARNABLE, learnable_csv
+from testing.waits import wait_until
 
 MARKS: Final = {"en": "REHEARSAL", "de": "PROBELAUF", "fr": "RÉPÉTITION", "nl": "OEFENING"}
 COLUMNS: Final = {"columns": LEARNABLE["columns"]}
@@ -206,6 +214,44 @@ def test_a_dataset_without_a_rehearsal_or_with_one_of_before_is_refused(holder: 
     assert "publish it again" in " ".join(changed.json()["warnings"])
     with pytest.raises(QuestionRefused, match="is of an earlier declaration"):
         auditor.rehearse(None, "other", "sex", 1, decision="citizen")
+
+
+def test_every_page_of_the_desk_about_it_says_so(
+    holder: TestedHolder, auditor: Auditor, rehearsed: AuditResult, real: AuditResult
+) -> None:
+    receipts = auditor.receipts.directory
+    settings = AuditorSettings(holder_url=holder.url, api_key=SecretStr(holder.auditor_key), receipts=receipts)
+    listener = socket.create_server(("127.0.0.1", 0))
+    desk = Desk(settings, listener.getsockname()[1])
+    config = uvicorn.Config(create_desk(desk), log_level="warning", access_log=False)
+    named = {"rehearsal": rehearsed.note.name[7:], "real": real.note.name[7:]}
+    asked = {"dataset": "loans-rehearsal", "decision": "citizen", "form_token": desk.door.form_token}
+    cookies = {"desk": str(desk.door._session)}
+    with (
+        listener,
+        listening(config, listener=listener) as url,
+        httpx.Client(base_url=url, cookies=cookies, timeout=60, follow_redirects=True) as browser,
+    ):
+
+        def text(path: str) -> str:
+            answer = browser.get(f"{desk.door.root}{path}")
+            assert answer.status_code == 200, (path, answer.text)
+            return answer.text
+
+        draft = browser.post(f"{desk.door.root}/new", data=asked)
+        browser.post(str(draft.url), data={"sensitive": "sex", "epsilon": "1", "people": "2000", **asked})
+        wait_until(lambda: "Rehearse at " in browser.get(draft.url).text)
+        planned = browser.get(draft.url)
+        pages = [text(f"/audits/{named['rehearsal']}"), text("/watches/loans-rehearsal"), draft.text, planned.text,
+                 text("/datasets/loans-rehearsal"), text(f"/audits/{named['rehearsal']}/report")]  # fmt: skip
+        wait_until(lambda: "more audit" not in text("?dataset=loans-rehearsal"))
+        pages.append(text("?dataset=loans-rehearsal"))
+        assert [page for page in pages if "<title>REHEARSAL – " not in page] == []
+        assert "and spend" not in planned.text
+        assert "loans-rehearsal (REHEARSAL)" in text("/receipts")
+        assert "a rehearsal of <bdi>loans</bdi>" in text("/new")
+        for path in ("", f"/audits/{named['real']}", "/watches/loans", "/datasets/loans", "/budgets"):
+            assert "REHEARSAL" not in text(path), path
 
 
 def test_the_commands_say_so(holder: TestedHolder, auditor: Auditor, tmp_path: Path) -> None:
