@@ -43,7 +43,8 @@ def complete(connection: Connection, sign_in_hash: bytes, *, expires: str) -> bo
     """Note that a sign-in is completed, until it could not be any more; whether it was not yet."""
     insertion = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     noted = insertion(completed_sign_ins).values(hash=sign_in_hash, expires=expires).on_conflict_do_nothing()
-    return connection.execute(noted).rowcount == 1
+    # The number of rows is no answer: PostgreSQL's driver does not say it here.
+    return connection.execute(noted.returning(completed_sign_ins.c.hash)).one_or_none() is not None
 
 
 def remove_expired(connection: Connection, now: datetime) -> None:

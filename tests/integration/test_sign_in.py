@@ -4,18 +4,24 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from holder_service.domain.errors import Unauthenticated
+from holder_service.identity.tokens import Identity, RefusedToken
+from holder_service.services import logins
 from holder_service.services.access import NO_ACCOUNT
+from holder_service.services.holder import Holder, initialise
 from holder_service.web.console.cookies import sealed
 from holder_service.web.edge.logs import JsonLines
 from testing.console_visitors import Page, Visitor, visitor
-from testing.holders import TestedHolder, opened, stopped_holder
+from testing.holders import TestedHolder, opened, settings_in, stopped_holder
 from testing.identity_providers import SECRET, InventedProvider, identity_provider
 from testing.kept_logs import logged
+from testing.postgres import PostgresServer
 
 ADMINISTRATOR: Final = {"sub": "administrator", "roles": ["pafer-admins"]}
 
@@ -204,3 +210,22 @@ def test_a_console_without_a_provider_takes_keys_alone(
         assert "Sign in at" not in one.get("/console/log-in").text
         assert one.get("/console/sign-in").status == 404
         assert one.get("/console/signed-in?code=x").status == 403
+
+
+@pytest.mark.postgres
+def test_sign_ins_on_postgresql(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    until = datetime.now(UTC) + timedelta(minutes=5)
+    with postgres_server.database() as url:
+        settings = settings_in(tmp_path, url)
+        initialise(settings)
+        serving = Holder.open(settings)
+        try:
+            logins.complete_sign_in(serving.store, "secret", expires=until)
+            with pytest.raises(RefusedToken):
+                logins.complete_sign_in(serving.store, "secret", expires=until)
+            session = logins.sign_in(serving.store, Identity("administrator", None, until, "https://login.test"))
+            assert logins.resume(serving.store, session.token, issuer="https://login.test").expires == until
+            with pytest.raises(Unauthenticated):
+                logins.resume(serving.store, session.token, issuer=None)
+        finally:
+            serving.close()
