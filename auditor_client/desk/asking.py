@@ -116,10 +116,17 @@ def _draft(desk: Desk, draft: DraftQuestion) -> Response:
     with desk.auditor() as auditor:
         dataset, budget = auditor.dataset(draft.dataset), auditor.budget(draft.dataset)
     first, more = first_fields(dataset), sections(dataset)
-    names = {"sensitive", "metrics", "epsilon", *(one.name for fields in (first, *more.values()) for one in fields)}
+    names = {
+        "asked_for",
+        "sensitive",
+        "metrics",
+        "epsilon",
+        *(one.name for fields in (first, *more.values()) for one in fields),
+    }
     planned = draft.planned
     return page(
-        desk, "draft.html.j2", section="New audit", about=dataset, draft=draft, dataset=dataset,
+        desk, "draft.html.j2", section="New audit", about=dataset, asked_for=desk.settings.asked_for, draft=draft,
+        dataset=dataset,
         budget=budget, metrics=METRICS, first=first, more=more, fault=fault_text(QuestionRefused(draft.fault)),
         named=field_of(draft.fault, names), plan=None if planned is None else planned.view.data,
         offers=[] if planned is None else offers(planned), status=422 if draft.fault else 200,
@@ -233,7 +240,7 @@ def ask(desk: TheDesk, draft: str, sent: Sent) -> Response:
     sensitive = found.typed["sensitive"].split(",")
 
     def act(step: Step) -> str:
-        with desk.auditor(step) as auditor:
+        with desk.auditor(step, found.typed.get("asked_for", "").strip()) as auditor:
             if found.other is None:
                 result = auditor.audit(found.model, found.dataset, sensitive, epsilon, **keywords)
                 return f"/audits/{result.note.name.removeprefix('sha256:')}"

@@ -68,9 +68,12 @@ class Desk:
         self.drafts: dict[str, DraftQuestion] = {}
         self._folder = TemporaryDirectory(prefix="auditor-desk-", ignore_cleanup_errors=True)
 
-    def auditor(self, on_step: Step = lambda _: None) -> Auditor:
-        """An auditor for one page or one task."""
-        return Auditor.from_settings(self.settings, on_step=on_step)
+    def auditor(self, on_step: Step = lambda _: None, asked_for: str | None = None) -> Auditor:
+        """An auditor for one page or one task; what it asks for, if not what the settings say."""
+        settings = self.settings
+        if asked_for is not None:
+            settings = settings.model_copy(update={"asked_for": asked_for or None})
+        return Auditor.from_settings(settings, on_step=on_step)
 
     def draft(self, dataset: str) -> DraftQuestion:
         """A new question about a dataset, with a folder of its own."""

@@ -34,6 +34,7 @@ LABELS: Final[Mapping[str, str]] = {
     "model_owner": "Whose model it is", "purpose": "What it decides", "favourable_word": "Favourable is called",
     "organisation": "Who audits", "author": "Who writes the report", "target_width": "Width of the interval",
     "until_decided": "Look until it is decided", "first_look": "First look",
+    "asked_for": "What it is asked for",
     "name": "Name of the column", "key": "Column with the person keys", "value": "Column with the values",
     "type": "What the values are", "too_large": "Of counts above everybody", "negative": "Of negative counts",
     "dataset": "Dataset", "model": "Model file", "decisions": "File of decisions", "other": "Second model file",
