@@ -588,7 +588,7 @@ BUGS: Final = (
         (
             Edit(
                 "holder_service/domain/admitted.py",
-                "missing = (self.high, self.top) if comparison.or_missing else ()",
+                "missing = (self.high, self.top) if or_missing else ()",
                 "missing = ()",
             ),
         ),
@@ -596,7 +596,13 @@ BUGS: Final = (
     ),
     Bug(
         "rules part by comparisons of two columns",
-        (Edit("holder_service/domain/disjointness.py", "return len(columns) == 1 and all(", "return all("),),
+        (
+            Edit(
+                "holder_service/domain/disjointness.py",
+                "for one in comparisons}) > 1:",
+                "for one in comparisons}) > 2:",
+            ),
+        ),
         ("tests/unit/holder_service/test_disjointness.py",),
     ),
     Bug(

@@ -17,9 +17,9 @@ CHAIN_BUGS: Final = (
         (
             Edit(
                 "holder_service/services/datasets.py",
-                "            _require_kind(connection, name, balance, declaration.cap)\n",
+                "            require_kind(connection, name, balance, declaration.cap)\n",
                 "            if balance != Balance():\n"
-                "                _require_kind(connection, name, balance, declaration.cap)\n",
+                "                require_kind(connection, name, balance, declaration.cap)\n",
             ),
         ),
         (f"{_KINDS}::test_a_cap_that_a_restore_closed_keeps_its_kind_although_no_charge_is_left",),
