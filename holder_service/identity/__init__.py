@@ -1,1 +1,1 @@
-"""The identity provider: what it publishes, and the tokens that it signs (docs/sign-in.md, docs/adr/0057)."""
+"""The identity provider: what it publishes, and the tokens that it signs (docs/sign-in.md, docs/adr/0056)."""

@@ -1,6 +1,6 @@
 """Accounts and keys: opened, shown once, withdrawn; each is a ledger entry (4-interface).
 
-A key opens an account, and so does a token of the identity provider that names it (docs/adr/0057). Whatever was shown,
+A key opens an account, and so does a token of the identity provider that names it (docs/adr/0056). Whatever was shown,
 `require_in_force` decides what it opens, each time anew.
 """
 

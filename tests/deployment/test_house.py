@@ -165,8 +165,7 @@ def test_every_decision_says_what_is_bad_about_it() -> None:
         for heading in ("Context", "Options", "Decision", "Bad sides", "How to undo it"):
             assert f"**{heading}" in text, f"{path.name} lacks {heading!r}"
         assert len(text) < 4500, f"{path.name} is longer than a page"
-    numbers = [path.name[:4] for path in decisions]
-    assert len(set(numbers)) == len(numbers)  # several may be on their way at once, so numbers are given out before
+    assert [path.name[:4] for path in decisions] == [f"{number:04}" for number in range(1, len(decisions) + 1)]
 
 
 def test_no_secret_stands_in_the_compose_file_and_nothing_runs_as_root() -> None:

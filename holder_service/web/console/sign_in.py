@@ -1,4 +1,4 @@
-"""Signing in at the identity provider: OpenID Connect's authorization code flow, with a proof key (docs/adr/0057).
+"""Signing in at the identity provider: OpenID Connect's authorization code flow, with a proof key (docs/adr/0056).
 
 A sign-in belongs to one browser: its cookie holds a secret, from which follow state, nonce and proof key. So nothing is
 stored until it is completed, and then that it is. The session's cookie is strict: no browser sends it on the way from
