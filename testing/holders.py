@@ -27,6 +27,8 @@ from holder_service.web.edge.connections import SERVER_OPTIONS
 from shared.releases import SigningKeys
 from testing.registers import DECLARATION, register_csv
 
+OF_THE_TIME = ("holder_answer_seconds", "holder_clock_timestamp_seconds")
+"""How series of metrics begin that say how long it took, or what time it is."""
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(["testing.holders"])
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(condition: Callable[[], bool], *, within_s: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], *, within_s: float = 180.0) -> None:
     """Ask again and again until something is so.
 
     Raises:

@@ -17,7 +17,7 @@ import pytest
 
 from holder_service.storage import columns
 from holder_service.web.edge.logs import JsonLines
-from testing.holders import TestedHolder, running_holder
+from testing.holders import OF_THE_TIME, TestedHolder, running_holder
 from testing.kept_logs import logged
 from testing.registers import linked_column, linked_values, plan, register_csv
 from testing.waits import wait_until
@@ -95,7 +95,7 @@ def seen_of(home: Path, share: float) -> dict[str, Any]:
         (column,) = holder.holder.store.look_up(columns.of_dataset, "register")
     assert column.begun is not None
     assert column.due is not None
-    series = [line for line in exposition.splitlines() if "answer_seconds" not in line and not line.startswith("#")]
+    series = [line for line in exposition.splitlines() if not line.startswith(("#", *OF_THE_TIME))]
     return {
         "answers": [
             (

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from holder_service.web.edge.logs import JsonLines
-from testing.holders import TestedHolder, running_holder
+from testing.holders import OF_THE_TIME, TestedHolder, running_holder
 from testing.kept_logs import logged
 from testing.registers import LEARNABLE, learnable_csv, plan, training
 
@@ -134,7 +134,7 @@ def seen_of(home: Path, content: bytes) -> Seen:
     lines = [json.loads(JsonLines().format(record)) for record in records]
     seen.lines = [{name: value for name, value in line.items() if name not in VARYING_FIELDS} for line in lines]
     found = (line.rpartition(" ") for line in exposition.splitlines() if not line.startswith("#"))
-    seen.series = {name: float(value) for name, _, value in found if "answer_seconds" not in name}
+    seen.series = {name: float(value) for name, _, value in found if not name.startswith(OF_THE_TIME)}
     return seen
 
 

@@ -184,7 +184,10 @@ def test_a_store_from_before_there_was_rho_is_upgraded_with_its_chains_and_watch
         kept.set = holder.auditor("POST", "/datasets/register/watches", json={**WATCH, "version": 1})
         threshold, said = kept.threshold, kept.answers(1)
         settings, keys = holder.settings, (holder.admin_key, holder.auditor_key)
-    edit(settings, "ALTER TABLE entries DROP COLUMN rho_nano", "UPDATE alembic_version SET version_num = '0006'")
+    edit(
+        settings, "DROP TABLE completed_sign_ins", "ALTER TABLE datasets DROP COLUMN rehearsal",
+        "ALTER TABLE entries DROP COLUMN rho_nano", "UPDATE alembic_version SET version_num = '0006'",
+    )  # fmt: skip
 
     assert initialise(settings) is None
 

@@ -15,7 +15,6 @@ from holder_service.identity.published import AGAIN_S, FRESH_S, STALE_S, Publish
 from holder_service.identity.tokens import LIFETIME_S_MAX, SKEW_S, Identity, RefusedToken
 from testing.identity_providers import AUDIENCE, InventedProvider, identity_provider
 
-NOW_S = int(datetime.now(UTC).timestamp())
 RSA, STRANGERS = RSAKey.generate_key(2048), ECKey.generate_key("P-256")
 Make = Callable[[InventedProvider], str]
 
@@ -42,6 +41,10 @@ def provider() -> Iterator[InventedProvider]:
     """A provider of the test's own."""
     with identity_provider() as one:
         yield one
+
+
+def now_s() -> int:
+    return int(datetime.now(UTC).timestamp())
 
 
 def read(provider: InventedProvider, token: str, **settings: Any) -> Identity:
@@ -111,11 +114,11 @@ REFUSED: dict[str, tuple[str, Make]] = {
     "another audience": ("audience", lambda provider: provider.token(aud="https://other.example")),
     "audiences besides": ("audience", lambda provider: provider.token(aud=[AUDIENCE, "https://other.example"])),
     "audience as a beginning": ("audience", lambda provider: provider.token(aud=AUDIENCE + "/more")),
-    "expired": ("expired", lambda provider: provider.token(iat=NOW_S - 600, exp=NOW_S - SKEW_S - 1)),
+    "expired": ("expired", lambda provider: provider.token(iat=now_s() - 600, exp=now_s() - SKEW_S - 1)),
     "expiry in words": ("expired", lambda provider: provider.token(exp="tomorrow")),
-    "not yet": ("early", lambda provider: provider.token(nbf=NOW_S + SKEW_S + 60)),
-    "made in the future": ("early", lambda provider: provider.token(iat=NOW_S + SKEW_S + 60)),
-    "for ever": ("lifetime", lambda provider: provider.token(exp=NOW_S + LIFETIME_S_MAX + 60)),
+    "not yet": ("early", lambda provider: provider.token(nbf=now_s() + SKEW_S + 60)),
+    "made in the future": ("early", lambda provider: provider.token(iat=now_s() + SKEW_S + 60)),
+    "for ever": ("lifetime", lambda provider: provider.token(exp=now_s() + LIFETIME_S_MAX + 60)),
     "no expiry": ("claims", lambda provider: provider.token(exp=None)),
     "no time": ("claims", lambda provider: provider.token(iat=None)),
     "no issuer": ("claims", lambda provider: provider.token(iss=None)),
@@ -138,8 +141,8 @@ def test_any_other_token_is_refused(lasting_provider: InventedProvider, case: st
 
 
 def test_clocks_may_be_a_little_apart(lasting_provider: InventedProvider) -> None:
-    early: dict[str, Any] = {"iat": NOW_S + 15, "nbf": NOW_S + 15}
-    late: dict[str, Any] = {"iat": NOW_S - 300, "exp": NOW_S - SKEW_S + 15}
+    early: dict[str, Any] = {"iat": now_s() + 15, "nbf": now_s() + 15}
+    late: dict[str, Any] = {"iat": now_s() - 300, "exp": now_s() - SKEW_S + 15}
     for claims in (early, late):
         assert read(lasting_provider, lasting_provider.token(**claims)).account == "ADR"
 
