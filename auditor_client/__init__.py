@@ -16,10 +16,11 @@ from auditor_client.audits.comparing import ModelComparison
 from auditor_client.audits.history import History
 from auditor_client.audits.mending import Mending
 from auditor_client.audits.planned import PlannedAudit
+from auditor_client.audits.planned_training import PlannedTraining
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.training import TrainingResult
 from auditor_client.audits.watching import WatchedVerdict
-from auditor_client.errors import AuditorError
+from auditor_client.errors import ApprovalAwaited, AuditorError
 from auditor_client.estimation.results import (
     Attribution,
     Comparison,
@@ -35,6 +36,7 @@ from auditor_client.models.tree import Branch, DecisionRule, Leaf, Split, Tree
 from shared.rules import Predicate
 
 __all__ = [
+    "ApprovalAwaited",
     "Assumption",
     "Attribution",
     "AuditRequest",
@@ -54,6 +56,7 @@ __all__ = [
     "OddsEstimate",
     "ParityEstimate",
     "PlannedAudit",
+    "PlannedTraining",
     "Predicate",
     "Reading",
     "ReceiptsReport",

@@ -23,10 +23,11 @@ from auditor_client.audits.comparing import (
     counting_nothing_else,
     require_comparable,
 )
-from auditor_client.audits.deciding import Deciding
+from auditor_client.audits.deciding import Deciding, settled_looks
 from auditor_client.audits.history import History, kept_audit, stored_history
 from auditor_client.audits.mending import Mending, mend
 from auditor_client.audits.planned import PlannedAudit
+from auditor_client.audits.planned_training import PlannedTraining
 from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.training import Trainer, TrainingResult
@@ -36,11 +37,13 @@ from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
+from auditor_client.exchange.sessions import shown_by
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
 from auditor_client.findings.rehearsals import require_alike
 from auditor_client.settings import AuditorSettings, Given, load_settings
+from shared.approvals import Approval
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription
 from shared.rehearsals import rehearsal_name
@@ -84,9 +87,10 @@ class Auditor:
         self._holder = HolderClient(
             http,
             url=settings.holder_url,
-            key=settings.key,
+            key=shown_by(settings),
             allow_plain_http=settings.allow_plain_http,
             purpose=settings.asked_for,
+            wait_approval_s=settings.wait_approval,
         )
         self._receipts = Receipts(settings.receipts)
         self._linked = LinkedColumns(settings.receipts)
@@ -99,7 +103,7 @@ class Auditor:
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
         """An auditor with settings that `load_settings` returned."""
         by = {"organisation": settings.organisation, "author": settings.author}
-        given = {name: value for name, value in settings if name not in by}
+        given = {name: value for name, value in settings if name in {"holder_url", *Given.__annotations__}}
         given["api_key"] = settings.api_key.get_secret_value() if settings.api_key else None
         return cls(**given, about=made(About, by), on_step=on_step)
 
@@ -156,12 +160,14 @@ class Auditor:
         """What an audit would cost and how wide its interval would be, for each strategy; spends nothing.
 
         Takes and refuses what `audit` does, and instead of ε the `target_width` of the first figure's interval: the
-        smallest ε that is expected to reach it is planned.
+        smallest ε that is expected to reach it is planned. With `until_decided`, what each look would cost and show.
 
         Raises:
             QuestionRefused: No ε in the public range is expected to reach the target.
         """
-        asking = Asking.of(request, epsilon, reading, keywords).require_one_answer()
+        asking = Asking.of(request, epsilon, reading, keywords)
+        if target_width is not None or not asking.looking.until_decided:
+            asking.require_one_answer()
         description = self._description(dataset)
         free = mechanism_of(asking.request, description) == "randomised_response"
         if (target_width is None) == asking.request.loss.is_nothing and not free:
@@ -170,6 +176,8 @@ class Auditor:
         asked = asking.request if target_width is None else asking.request.changed(epsilon="1")
         posed = self._questioning.posed(model, description, replace(asking, request=asked), budget.auditor)
         question, data = posed.question, posed.data
+        if asking.looking.until_decided:
+            asking = replace(asking, reading=asking.reading.of_look(settled_looks(question, asking)))
         from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Reading
 
         people = None if data is None or not question.supportable else data.count
@@ -241,6 +249,7 @@ class Auditor:
             ModelRefused: The model cannot be read exactly.
             QuestionRefused: What is asked does not fit the dataset, or a keyword is unknown; nothing is spent.
             BudgetExhausted, CapExhausted: It costs more than is left; nothing is spent.
+            ApprovalAwaited: A budget officer has to approve it first; ask the same again then. Nothing is spent.
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
@@ -342,6 +351,23 @@ class Auditor:
         other = self._questioning.posed(second, description, asking, auditor, beside=one)
         return compare_models(one, other, self._answering, asking)
 
+    def approvals(self, dataset: str) -> tuple[Approval, ...]:
+        """What you asked about a dataset that a budget officer has to approve first, the oldest first."""
+        return self._holder.approvals(dataset)
+
+    def approval(self, dataset: str, approval: str) -> Approval:
+        """One of these requests, by its id.
+
+        Raises:
+            NotFound: You asked nothing of that id, or it is over for long.
+        """
+        return self._holder.approval(dataset, approval)
+
+    def withdraw(self, dataset: str, approval: str) -> Approval:
+        """Take a request back that waits or is approved, by its id; nothing was charged for it."""
+        self._holder.withdraw(dataset, approval)
+        return self._holder.approval(dataset, approval)
+
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:
         """The kept audits in the order of their answers, every figure computed again from its receipt.
 
@@ -391,23 +417,34 @@ class Auditor:
         Raises:
             QuestionRefused: What is asked does not fit the dataset; nothing is spent.
             BudgetExhausted, CapExhausted: It costs more than is left; nothing is spent.
+            ApprovalAwaited: A budget officer has to approve it first; ask the same again then. Nothing is spent.
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
         asked = TrainingAsking.of(request, epsilon, reading, following, keywords)
-        description, other = self._description(dataset), asked.following.audit_on
-        audited = None if other is None else self._description(other)
-        if audited is not None:
-            require_alike(description, audited, "A model is trained and audited")
-        auditor = self._holder.budget(description.name).auditor
-        trainer = Trainer(self._holder, self._receipts, self._on_step)
-        result = trainer.trained(asked, description, auditor, ratio=ratio, audited=audited)
+        planned, audited = self._planned_training(dataset, asked, ratio)
+        result = self._trainer.trained(asked, planned, ratio=ratio)
         if audited is None or not result.usable:
             return result
         self._on_step("Auditing the model")
         request_of_audit = asked.following.request(result.release.training.sensitive)
         judged_by = asked.reading.model_copy(update={} if ratio == FOUR_FIFTHS else {"threshold": ratio})
         return replace(result, audit=self.audit(result.model, audited.name, request_of_audit, reading=judged_by))
+
+    def plan_training(
+        self,
+        dataset: str,
+        request: TrainingRequest | None = None,
+        epsilon: PrivacyAmount | None = None,
+        *,
+        ratio: float = 0.8,
+        reading: Reading | None = None,
+        following: FollowingAudit | None = None,
+        **keywords: Any,
+    ) -> PlannedTraining:
+        """What a training costs, and what each part of ε buys; spends nothing. Takes and refuses what `train` does."""
+        asked = TrainingAsking.of(request, epsilon, reading, following, keywords)
+        return self._planned_training(dataset, asked, ratio)[0]
 
     def watch(
         self, audit: AuditResult | Path | str, epsilon: PrivacyAmount, *, margin: int = 0, draw: int = 1
@@ -423,6 +460,7 @@ class Auditor:
         Raises:
             QuestionRefused: The audit has no verdict that can be watched; nothing is spent.
             BudgetExhausted, CapExhausted: It costs more than is left; nothing is spent.
+            ApprovalAwaited: A budget officer has to approve it first; ask the same again then. Nothing is spent.
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
@@ -438,6 +476,20 @@ class Auditor:
             HolderLied: An answer cannot be trusted.
         """
         return self._watches.every(self._description(dataset))
+
+    def _planned_training(
+        self, dataset: str, asked: TrainingAsking, ratio: float
+    ) -> tuple[PlannedTraining, DatasetDescription | None]:
+        """A training with its price, and the dataset that its model is to be audited on; None if it is not."""
+        description, other = self._description(dataset), asked.following.audit_on
+        audited = None if other is None else self._description(other)
+        if audited is not None:
+            require_alike(description, audited, "A model is trained and audited")
+        return self._trainer.planned(asked, description, ratio=ratio, audited=audited), audited
+
+    @property
+    def _trainer(self) -> Trainer:
+        return Trainer(self._holder, self._receipts, self._on_step)
 
     @property
     def _watches(self) -> WatchKeeper:

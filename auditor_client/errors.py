@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from auditor_client.text import in_python
 from shared.amounts import Loss
+from shared.approvals import Approval
 
 _LOSS: Final = TypeAdapter(Loss)
 
@@ -40,6 +41,18 @@ class EstimationRefused(AuditorError):
 
 class SettingsMissing(AuditorError):
     """The holder's address or the key is not set."""
+
+
+class SignInNeeded(SettingsMissing):
+    """Nobody is signed in, and there is no key; or what a sign-in left is no longer accepted."""
+
+
+class SignInRefused(AuditorError):
+    """A sign-in was not completed, or is not for this holder; nothing of it is kept."""
+
+
+class ProviderUnavailable(AuditorError):
+    """The identity provider did not answer, or not as it has to. Try again in a moment."""
 
 
 class SettingsRefused(AuditorError):
@@ -94,6 +107,24 @@ class HolderRefused(AuditorError):
             return None
 
 
+class ApprovalAwaited(AuditorError):
+    """A budget officer of the holder has to approve the request before it is answered; nothing was charged.
+
+    Whoever asks the same again once it is approved gets the answer.
+
+    Attributes:
+        approval: The request as the holder keeps it: what it costs, and until when it waits.
+    """
+
+    def __init__(self, text: str, approval: Approval) -> None:
+        super().__init__(text)
+        self.approval = approval
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the approval when the error is pickled between processes."""
+        return type(self), (str(self), self.approval)
+
+
 class Unauthenticated(HolderRefused):
     """The holder does not accept the key: set another."""
 
@@ -112,6 +143,10 @@ class BudgetExhausted(HolderRefused):
 
 class CapExhausted(HolderRefused):
     """The population's cap over all auditors does not suffice."""
+
+
+class ApprovalDeclined(HolderRefused):
+    """A budget officer declined the request; the text has the reason. It stands until the request expires."""
 
 
 class VersionGone(HolderRefused):
@@ -144,6 +179,7 @@ _REFUSALS: Final[Mapping[str, type[HolderRefused]]] = {
     "not-found": NotFound,
     "budget-exhausted": BudgetExhausted,
     "cap-exhausted": CapExhausted,
+    "approval-declined": ApprovalDeclined,
     "version-gone": VersionGone,
     "no-records": NoRecords,
     "column-not-ready": ColumnNotReady,

@@ -4,13 +4,14 @@ The configuration file is only read where the user named it: a file that happens
 working directory could send the key to another holder. The key is never in a flag, a text or a repr.
 """
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypedDict
 
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from auditor_client.errors import SettingsMissing, SettingsRefused
 from auditor_client.text import no_such
@@ -30,12 +31,21 @@ class Setting(NamedTuple):
 
 SETTINGS: Final[Mapping[str, Setting]] = {
     "holder_url": Setting("AUDITOR_HOLDER_URL", "The holder's address, such as `https://holder.example`. Needed."),
-    "api_key": Setting("AUDITOR_API_KEY", "Your key. Needed, or a file of it."),
+    "api_key": Setting("AUDITOR_API_KEY", "Your key. Needed, or a file of it, or a sign-in (`auditor login`)."),
     "api_key_file": Setting("AUDITOR_API_KEY_FILE", "A file whose only text is your key."),
     "token_file": Setting(
         "AUDITOR_TOKEN_FILE",
         "A file with a token of the holder's identity provider, read again at each call; instead of a key.",
     ),
+    "oidc_issuer": Setting(
+        "AUDITOR_OIDC_ISSUER",
+        "The identity provider that you sign in at, to the last character: then the holder can name no other, and "
+        "`auditor login` need not ask you.",
+    ),
+    "oidc_audience": Setting(
+        "AUDITOR_OIDC_AUDIENCE", "What your tokens are for, where that is no address of the holder's own."
+    ),
+    "state": Setting("AUDITOR_STATE", "The private folder of sign-ins; `~/.local/state/pafer`."),
     "receipts": Setting("AUDITOR_RECEIPTS", "The folder of receipts and pinned keys, one for each holder; `receipts`."),
     "allow_plain_http": Setting(
         "AUDITOR_ALLOW_PLAIN_HTTP", "`true` lets the key travel unencrypted to another machine; `false`."
@@ -44,6 +54,10 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "asked_for": Setting(
         "AUDITOR_ASKED_FOR", "What your questions are for: sent with each, entered into the holder's ledger, published."
     ),
+    "wait_approval": Setting(
+        "AUDITOR_WAIT_APPROVAL",
+        "How many seconds to wait for a budget officer's approval, where the dataset requires it; `0`.",
+    ),
     "author": Setting("AUDITOR_AUTHOR", "Who writes reports, for their head."),
 }
 """Every setting by its name in a configuration file."""
@@ -51,6 +65,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
 _WORDS: Final = f"is a text of one line, with at most {TEXT_CHARACTERS_MAX} characters."
 _TAKES: Final = {
     "allow_plain_http": "is yes or no: write true or false.",
+    "wait_approval": "is a number of seconds, 0 or more, such as 3600.",
     "organisation": _WORDS,
     "author": _WORDS,
     "asked_for": _WORDS,
@@ -70,22 +85,31 @@ class Given(TypedDict, total=False):
 
     Attributes:
         token_file: A file with a token of the holder's identity provider, instead of a key; read again at each call.
+        state: The private folder of sign-ins; by default "~/.local/state/pafer".
         receipts: Directory of the receipts; by default "receipts" here.
         allow_plain_http: Let the key travel unencrypted to another machine.
         asked_for: What the questions are for, in one line: the holder enters it into its ledger and publishes it.
+        wait_approval: How many seconds to wait for a budget officer's approval, where the dataset requires it; else
+            `ApprovalAwaited` is raised at once.
     """
 
     token_file: Path | str | None
+    state: Path | str | None
     receipts: Path | str | None
     allow_plain_http: bool | None
     asked_for: str | None
+    wait_approval: float | None
+
+
+def _state_folder() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "pafer"
 
 
 class AuditorSettings(BaseModel):
     """How to reach the holder, and where receipts are, and the holder's pinned keys: one directory for one holder.
 
-    The key is hidden in every text. There is a key, or the file of a token. `allow_plain_http`: whether it may travel
-    unencrypted to another machine.
+    The key is hidden in every text. There is a key, or the file of a token, or what a sign-in left in the folder
+    `state`. `allow_plain_http`: whether it may travel unencrypted to another machine.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -93,20 +117,20 @@ class AuditorSettings(BaseModel):
     holder_url: str
     api_key: SecretStr | None = None
     token_file: Path | None = None
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None
+    state: Path = Field(default_factory=_state_folder)
     receipts: Path = DEFAULT_RECEIPTS
     allow_plain_http: bool = False
     organisation: Words | None = None
     author: Words | None = None
     asked_for: Words | None = None
+    wait_approval: float = Field(default=0, ge=0, allow_inf_nan=False)
 
     @property
-    def key(self) -> str | Path:
-        """What shows who asks: the key, or the file of a token."""
-        if self.api_key is not None:
-            return self.api_key.get_secret_value()
-        if self.token_file is not None:
-            return self.token_file
-        raise SettingsMissing("Neither a key nor the file of a token is given: give `api_key` or `token_file`.")
+    def key(self) -> str | Path | None:
+        """What shows who asks: the key, or the file of a token; None for what a sign-in left."""
+        return self.token_file if self.api_key is None else self.api_key.get_secret_value()
 
 
 def load_settings(
@@ -118,7 +142,7 @@ def load_settings(
     that AUDITOR_CONFIG names, if any.
 
     Raises:
-        SettingsMissing: The address or the key is set nowhere.
+        SettingsMissing: The address is set nowhere.
         SettingsRefused: A file cannot be read, a name is unknown, or a value is not valid.
     """
     path = config or environment.get(CONFIG_VARIABLE) or None
@@ -128,12 +152,11 @@ def load_settings(
         _read_config(Path(path)) if path is not None else {},
     )
     values = _first_of_each(sources)
-    for name, what in (("holder_url", "The holder's address"), ("api_key", "Your key")):
-        if name not in values and not (name == "api_key" and "token_file" in values):
-            raise SettingsMissing(
-                f"{what} is not set. Give `{name}`, or set the environment variable {SETTINGS[name].variable}, or "
-                f"{name!r} in the configuration file that {CONFIG_VARIABLE} names."
-            )
+    if "holder_url" not in values:
+        raise SettingsMissing(
+            "The holder's address is not set. Give `holder_url`, or set the environment variable "
+            f"{SETTINGS['holder_url'].variable}, or 'holder_url' in the file that {CONFIG_VARIABLE} names."
+        )
     if "api_key" in values:
         values["api_key"] = SecretStr(_key(values["api_key"]))
     values.pop("api_key_file", None)

@@ -3,10 +3,12 @@
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from auditor_client.text import loss_words
 from shared.datasets import Budget, DatasetDescription
+from shared.notices import Thresholds
 from shared.schema import Column
 
 _PROTECTED: Final = {
@@ -15,6 +17,10 @@ _PROTECTED: Final = {
     "sensitive_attribute": "a person's sensitive values alone",
 }
 """What each relation makes the unit of the guarantee."""
+_APPROVED_FIRST: Final = (
+    "Whatever you ask anew is answered once a budget officer of the holder has approved it; a request stands {days} "
+    "days."
+)
 _AGGREGATE: Final = "It is an aggregate table: rows stand for several people, who have no keys to link values to."
 
 
@@ -43,6 +49,7 @@ def dataset_table(dataset: DatasetDescription) -> Table:
             *_rehearsal(dataset),
             f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people.",
             *((_AGGREGATE,) if dataset.people is not None else ()),
+            *(() if dataset.approval is None else (_APPROVED_FIRST.format(days=dataset.approval.days),)),
             f"Protected is {_PROTECTED[dataset.relation]}.",
             f"Mechanisms: {mechanisms}; ε from {limits.epsilon_min} to {limits.epsilon_max}.",
         ),
@@ -52,9 +59,9 @@ def dataset_table(dataset: DatasetDescription) -> Table:
 
 
 def budget_table(budgets: Sequence[Budget]) -> Table:
-    """What was granted, spent and is left, of each population."""
+    """What was granted, spent and is left, of each population; before it what to act on."""
     return Table(
-        (),
+        tuple(sentence for account in budgets for sentence in budget_notices(account, datetime.now(UTC))),
         ("Auditor", "Population", "Granted", "Spent", "Left", "Until"),
         tuple(
             (
@@ -68,6 +75,27 @@ def budget_table(budgets: Sequence[Budget]) -> Table:
             for account in budgets
         ),
     )
+
+
+def budget_notices(account: Budget, now: datetime) -> tuple[str, ...]:
+    """That most of an account is spent, or that it ends soon: from the account itself, and so of nobody else's."""
+    end, people = account.expires, f"the people of {account.population}"
+    if account.rehearsal_of is not None or (end is not None and end <= now):
+        return ()
+    thresholds, found = Thresholds(), []
+    if share := thresholds.reached(account.spent, account.limit):
+        percent, amount = share
+        much = f"All of the {amount}" if percent >= 100 else f"{percent} % of the {amount}"
+        found.append(
+            f"{much} granted to you about {people} is spent; {loss_words(account.left)} can be spent. If you need "
+            "more, ask the holder's administrator in time."
+        )
+    if end is not None and thresholds.since(end, now) is not None:
+        found.append(
+            f"Your budget about {people} ends on {end:%Y-%m-%d %H:%M} UTC: ask before, or have it prolonged. Watches "
+            "are not answered afterwards."
+        )
+    return tuple(found)
 
 
 def _rehearsal(dataset: DatasetDescription) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from holder_service.domain.decision_diagram import DecisionDiagram
 from holder_service.domain.pricing import price
 from holder_service.services.priced import PricedPlan
 from holder_service.storage.datasets import Dataset
-from holder_service.web.edge.bodies import strict_document
+from holder_service.web.edge.documents import strict_document
 from shared import limits
 from shared.plans import Plan, check_size, identity
 from shared.relations import NeighbouringRelation

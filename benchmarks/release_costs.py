@@ -24,7 +24,7 @@ from benchmarks.releases import RECORDS, fresh_plan
 from holder_service.services import access, releases
 from holder_service.services.asked import AskedRelease
 from holder_service.services.releases import DrawnRelease
-from holder_service.web.edge.bodies import strict_document
+from holder_service.web.edge.documents import strict_document
 from shared import limits
 from shared.plans import Plan
 from testing.holders import TestedHolder, running_holder

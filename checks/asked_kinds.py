@@ -1,6 +1,7 @@
 """What a race or a hunt asks: plans or watches about the register, or trainings about one with a label; by number.
 
-A hunt asks refinements too: each is of a plan of its own, which is asked before it.
+A hunt asks refinements too: each is of a plan of its own, which is asked before it. And it asks plans that have to be
+approved: each waits, is approved, and is asked again.
 """
 
 from collections.abc import Callable
@@ -32,13 +33,14 @@ class AskedKind:
     """One kind of what auditors ask.
 
     Attributes:
-        name: "plans", "trainings", "watches" or "refinements".
+        name: "plans", "trainings", "watches", "refinements" or "approved".
         dataset: What it is about.
         path: Below the dataset's, where it is asked.
         numbered: Another body for each number, of some ε.
         columns: As the dataset declares them.
         records: What is loaded.
         before: What is asked before it, for it to refine.
+        approved: Whether everything asked about the dataset has to be approved.
     """
 
     name: str
@@ -48,10 +50,14 @@ class AskedKind:
     columns: list[dict[str, Any]]
     records: Callable[[], bytes]
     before: Callable[..., dict[str, Any]] | None = None
+    approved: bool = False
 
     def offer(self, holder: TestedHolder, *, epsilon: str) -> None:
         """Declare and load the dataset, with a budget for the auditor."""
         holder.offer(self.dataset, self.records(), epsilon=epsilon, columns=self.columns, cap=cap_of(CAP))
+        if self.approved:
+            setting = holder.admin("PUT", f"/populations/{self.dataset}/approval", json={"required": True, "days": 14})
+            setting.raise_for_status()
 
     def declare(self, holder: TestedHolder, cap: str) -> None:
         """Set the cap of the dataset's population."""
@@ -60,11 +66,17 @@ class AskedKind:
     def ask(
         self, holder: TestedHolder, number: int, *, epsilon: str = "0.001", key: str | None = None
     ) -> httpx.Response:
-        """Ask the one of a number."""
+        """Ask the one of a number; if it waits for an approval, approve it and ask again."""
         path = f"/datasets/{self.dataset}/{self.path}"
         if self.before is not None:
             holder.auditor("POST", path, key=key, json=self.before(number, epsilon=epsilon))
-        return holder.auditor("POST", path, key=key, json=self.numbered(number, epsilon=epsilon))
+        body = self.numbered(number, epsilon=epsilon)
+        answer = holder.auditor("POST", path, key=key, json=body)
+        if answer.status_code != 202:
+            return answer
+        decision = {"approved": True, "reason": "As agreed"}
+        holder.admin("PUT", f"/approvals/{answer.json()['id']}/decision", json=decision).raise_for_status()
+        return holder.auditor("POST", path, key=key, json=body)
 
 
 def cap_of(epsilon: str) -> dict[str, str]:
@@ -84,6 +96,9 @@ WATCHES: Final = AskedKind("watches", "register", "watches", numbered_watch, DEC
 REFINEMENTS: Final = AskedKind(
     "refinements", "register", "releases", numbered_refinement, DECLARATION["columns"], register_csv, numbered_plan
 )
+APPROVED: Final = AskedKind(
+    "approved", "register", "releases", numbered_plan, DECLARATION["columns"], register_csv, approved=True
+)
 KINDS: Final = {kind.name: kind for kind in (PLANS, TRAININGS, WATCHES)}
 """Of which each is charged once."""
-HUNTED: Final = {**KINDS, REFINEMENTS.name: REFINEMENTS}
+HUNTED: Final = {**KINDS, REFINEMENTS.name: REFINEMENTS, APPROVED.name: APPROVED}

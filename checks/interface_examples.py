@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import httpx
 
-from holder_service.web.rest.contract import EXAMPLES
+from holder_service.web.rest.contract import EXAMPLES, REFINING
 from testing.interface_walk import DocumentCaller, new_holder, walk
 
 LINES_SHOWN: Final = 4
@@ -33,7 +33,11 @@ def main() -> None:
         if answer.content:
             is_json = answer.headers["content-type"] == "application/json"
             example["answer"] = _shown(answer.json() if is_json else answer.text)
-        examples.setdefault(operation, example)
+        if answer.status_code == 202:
+            example = {"waiting": example["answer"]}
+        refines = isinstance(body, dict) and "refines" in body
+        name = f"{operation}{REFINING}" if refines else operation
+        examples[name] = {**example, **examples.get(name, {})}
 
     with tempfile.TemporaryDirectory() as home, new_holder(Path(home)) as holder:
         walk(holder, DocumentCaller(holder, note))

@@ -6,6 +6,8 @@ often again at random times while four clients ask. Then it compares what the au
 `--asked watches` has them set watches: those answer later, so that the holder dies at steps of an answer too, and what
 every watch has answered, and its noisy threshold, is compared after every death.
 `--asked refinements` has them ask a plan and then refine its answer.
+`--asked approved` has them ask plans that wait for an approval, approve each and ask it again: the holder dies while a
+request is written down, while it is decided, and while it is charged. A request that were lost would be entered twice.
 All columns behind "charged" have to be zero.
 
 To die at a step, the holder's process watches its own function calls through the interpreter's profiling
@@ -119,6 +121,28 @@ _REFINED: Final = (
     Step("finer noise drawn", "holder_service.mechanisms.refining.RefinedLaplaceMechanism.release"),
     Step("found refinable under lock", "holder_service.services.refining.require_refinable", which=2),
 )
+_ONCE: Final = ("approval-requested", "approval-decided")
+"""Entries of which there is one about each plan: if a kill lost one, it was asked or decided again."""
+_APPROVALS: Final = "holder_service.services.approvals"
+_APPROVED: Final = (
+    Step("no approval found", f"{_APPROVALS}.permitted"),
+    Step("request's entry written", f"{_STORAGE}.approvals.put", "call"),
+    Step("request written", f"{_APPROVALS}.write_down"),
+    Step("decision's entry written", f"{_STORAGE}.approvals.change", "call"),
+    Step("decision written", f"{_APPROVALS}.decide.<locals>.work"),
+    Step("found approved under lock", f"{_APPROVALS}.require_approved"),
+    Step("approval to be used", f"{_APPROVALS}.answered", "call"),
+    Step("approval used", f"{_APPROVALS}.answered"),
+    *(
+        Step(f"{step.name}, {number} of request, decision and charge", step.function, step.event, which=number)
+        for number in (1, 2, 3)
+        for step in (
+            Step("commit begins", _COMMIT, "call"),
+            Step("committed", _COMMIT),
+            Step("anchored", f"{_STORAGE}.anchor.Anchor.advance"),
+        )
+    ),
+)
 _AFTER: Final = (
     Step("drawn", f"{_SERVICE}.draw"),
     Step("deadline waited for", f"{_SERVICE}.enter", "call"),
@@ -142,6 +166,8 @@ STEPS: Final = {
     "watches": (*_BEFORE, *_WATCHED, *(replace(step, charged=None) for step in _AFTER), *_ANSWERED),
     # It may be the plan that is refined which comes to the same steps.
     "refinements": tuple(replace(step, charged=None) for step in (*_BEFORE, *_PLANNED, *_REFINED, *_AFTER)),
+    # It may be the request or the decision which comes to the same steps.
+    "approved": tuple(replace(step, charged=None) for step in (*_BEFORE, *_PLANNED, *_APPROVED, *_AFTER)),
 }  # fmt: skip
 """By what is asked."""
 
@@ -229,7 +255,7 @@ class Victim:
         """Start it once more and compare what it has with what the auditor saw."""
         self._look_at_watches()
         with self.holder.reopened() as after:
-            charges = Counter(entry["subject"] for entry in after.entries() if entry["kind"] == "charge")
+            charged = {entry["subject"] for entry in after.entries() if entry["kind"] == "charge"}
             found = Findings(kills=self.kills, answered=len(self.answers), unanswered=len(self.unanswered))
             found.intact = after.is_intact()
             for number, step in self.unanswered.items():
@@ -240,9 +266,11 @@ class Victim:
                     found.unexpected.append(step.name)
             for number, body in self.answers.items():
                 again = self.kind.ask(after, number)
-                found.uncharged += charges[again.json()["id"]] == 0
+                found.uncharged += again.json()["id"] not in charged
                 found.changed += again.status_code != 200 or again.content != body
-            found.charged_twice = sum(count > 1 for count in charges.values())
+            entered = Counter((entry["kind"], entry.get("subject")) for entry in after.entries())
+            found.charged_twice = sum(entered[kind, of] > 1 for kind, of in entered if kind == "charge")
+            found.asked_twice = sum(entered[kind, of] > 1 for kind, of in entered if kind in _ONCE)
         self._look_at_watches()
         found.changed += self.rewritten
         return found
@@ -285,6 +313,7 @@ class Findings:
         changed: Answers that are not there any more, byte for byte.
         not_retrievable: Plans that cannot be asked again.
         charged_twice: Plans that more than one entry charges.
+        asked_twice: Requests and decisions that were entered more than once.
         unexpected: Steps at which the dying release was charged too early or not yet.
     """
 
@@ -296,13 +325,15 @@ class Findings:
     changed: int = 0
     not_retrievable: int = 0
     charged_twice: int = 0
+    asked_twice: int = 0
     unexpected: list[str] = field(default_factory=list)
     intact: bool = False
 
     @property
     def faultless(self) -> bool:
         """Whether nothing left uncharged, nothing charged is lost, and the chain verifies."""
-        faults = self.uncharged + self.changed + self.not_retrievable + self.charged_twice + len(self.unexpected)
+        twice = self.charged_twice + self.asked_twice
+        faults = self.uncharged + self.changed + self.not_retrievable + twice + len(self.unexpected)
         return self.intact and faults == 0
 
 
@@ -315,8 +346,9 @@ def main() -> None:
     given = options.parse_args()
     every_step = STEPS[given.asked]
     table = Table(
-        "store", "kills", "answers", "cut off", "charged", "uncharged", "lost", "charged twice", "at a wrong step",
-        "chain", title=f"kill -9 while {given.asked} are asked, half of them at {len(every_step)} steps in turn",
+        "store", "kills", "answers", "cut off", "charged", "uncharged", "lost", "charged twice", "asked twice",
+        "at a wrong step", "chain",
+        title=f"kill -9 while {given.asked} are asked, half of them at {len(every_step)} steps in turn",
     )  # fmt: skip
     faultless = True
     for store in given.stores:
@@ -326,7 +358,7 @@ def main() -> None:
         faultless = faultless and found.faultless
         table.add_row(
             store, *map(str, (found.kills, found.answered, found.unanswered, found.charged_unanswered)),
-            *map(str, (found.uncharged, found.changed + found.not_retrievable, found.charged_twice)),
+            *map(str, (found.uncharged, found.changed + found.not_retrievable, found.charged_twice, found.asked_twice)),
             str(len(found.unexpected)), "intact" if found.intact else "broken",
         )  # fmt: skip
     Console(width=110).print(table)

@@ -10,8 +10,9 @@ import argparse
 import itertools
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -22,7 +23,7 @@ from rich.table import Table
 
 from checks.asked_kinds import KINDS, PLANS, AskedKind
 from shared.amounts import format_nano, parse_nano
-from testing.holders import TestedHolder, running_holder, serving
+from testing.holders import TestedHolder, forked, running_holder
 from testing.postgres import empty_store
 
 RACING: Final = 1600
@@ -61,10 +62,16 @@ class Outcome:
 
 
 class Racecourse:
-    """A holder that serves a small register, and races one after the other on it."""
+    """A holder that serves a small register, and races one after the other on it.
 
-    def __init__(self, holder: TestedHolder, kind: AskedKind = PLANS) -> None:
+    Args:
+        holder: As one of its processes serves it.
+        urls: Of all of them; the clients are divided over these.
+    """
+
+    def __init__(self, holder: TestedHolder, urls: Sequence[str], kind: AskedKind = PLANS) -> None:
         self._holder = holder
+        self._urls = urls
         self._kind = kind
         self._races = 0
 
@@ -82,13 +89,14 @@ class Racecourse:
 
         with ThreadPoolExecutor(CLIENTS) as pool:
             shares = [range(start, plans, CLIENTS) for start in range(CLIENTS)]
-            statuses = Counter(itertools.chain.from_iterable(pool.map(lambda share: self._ask(key, share), shares)))
+            asked = pool.map(lambda url, share: self._ask(url, key, share), itertools.cycle(self._urls), shares)
+            statuses = Counter(itertools.chain.from_iterable(asked))
 
         charges = sum(entry["kind"] == "charge" and entry["auditor"] == name for entry in self._holder.entries())
         return Outcome(plans, fit, statuses, charges, max(self._spent_nano() - before_nano - limit_nano, 0))
 
-    def _ask(self, key: str, numbers: range) -> list[int]:
-        with self._holder.at(self._holder.url) as holder:
+    def _ask(self, url: str, key: str, numbers: range) -> list[int]:
+        with self._holder.at(url) as holder:
             return [self._kind.ask(holder, number, epsilon=EPSILON, key=key).status_code for number in numbers]
 
     def _spent_nano(self) -> int:
@@ -141,8 +149,10 @@ def raced(
     """Races for some limits on a new holder, and whether its ledger is intact after them."""
     with running_holder(home, database_url) as made:
         kind.offer(made, epsilon="10")
-    with serving(made.settings, workers=processes) as served, made.at(served.url) as holder:
-        racecourse = Racecourse(holder, kind)
+    with ExitStack() as stack:
+        urls = [stack.enter_context(forked(made.settings)).url for _ in range(processes)]
+        holder = stack.enter_context(made.at(urls[0]))
+        racecourse = Racecourse(holder, urls, kind)
         return [racecourse.race(limit, plans=plans, fit=fit) for limit in limits], holder.is_intact()
 
 

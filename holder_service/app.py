@@ -21,6 +21,7 @@ from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import Telemetry
 from holder_service.web.rest import (
     administrators,
+    approvals,
     auditors,
     columns,
     documentation,
@@ -59,6 +60,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await run_in_threadpool(holder.sweep)
         holder.engine.start()
         holder.wake()
+        holder.notices.start()
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
@@ -82,7 +84,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.release_slots = ReleaseSlots(holder.settings.concurrent_releases)
     app.state.column_slots = ReleaseSlots(COLUMN_CALLS)
-    for room in (auditors, columns, trainings, watches, administrators, ledger, health, problem_pages, documentation):
+    rooms = (
+        auditors, columns, trainings, watches, approvals, administrators, ledger, health, problem_pages, documentation,
+    )  # fmt: skip
+    for room in rooms:
         app.include_router(room.router)
     console.install(app)
     problems.install(app)

@@ -1,20 +1,19 @@
 """The settings of sign-in by OpenID Connect: who vouches for whom, and which accounts that opens (docs/sign-in.md)."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Final, get_args
-from urllib.parse import urlsplit
 
 from holder_service.secret_settings import secret
 from holder_service.set_up_errors import InvalidSettings
 from shared.datasets import Role
+from shared.identity_providers import DISCOVERY, SignInOffer, is_address, is_plain
 
 PREFIX: Final = "HOLDER_OIDC_"
 CALLBACK: Final = "/console/signed-in"
-DISCOVERY: Final = "/.well-known/openid-configuration"
+LOG_IN: Final = "/console/log-in"
 SCOPE: Final = "openid"
+AUDITOR_SCOPE: Final = "openid offline_access"
 ACCOUNT_CLAIM: Final = "sub"
 ROLES_CLAIM: Final = "roles"
 
@@ -33,6 +32,9 @@ class OidcSettings:
         redirect_url: Where the provider sends people back to, as browsers reach it:
             `https://holder.example/console/signed-in`. Needed with a client id.
         scope: What the console asks the provider for when somebody signs in; `openid` has to be part of it.
+        auditor_client_id: What auditors' own programs (`auditor login`, `auditor desk`) are registered as at the
+            provider: a public client with addresses on loopback. Everybody is shown it. Needs an audience.
+        auditor_scope: What those ask the provider for; `offline_access` has sign-ins renewed for longer than a token.
         account_claim: The claim that names the account; a path into objects begins with a slash.
         roles_claim: The claim with the roles; a path into objects begins with a slash, such as `/realm_access/roles`.
         roles: Which of its values stand for which role: `value=role`, with spaces between. Where there are any, a
@@ -45,6 +47,8 @@ class OidcSettings:
     client_secret: str | None = field(default=None, repr=False)
     redirect_url: str | None = None
     scope: str = SCOPE
+    auditor_client_id: str | None = None
+    auditor_scope: str = AUDITOR_SCOPE
     account_claim: str = ACCOUNT_CLAIM
     roles_claim: str = ROLES_CLAIM
     roles: tuple[tuple[str, str], ...] = ()
@@ -52,7 +56,21 @@ class OidcSettings:
     @property
     def plain(self) -> bool:
         """Whether the provider is on this machine, and may be asked without TLS."""
-        return urlsplit(self.issuer).scheme == "http"
+        return is_plain(self.issuer)
+
+    @property
+    def offer(self) -> SignInOffer | None:
+        """Where auditors sign in as people; None if they have keys and tokens alone."""
+        if self.auditor_client_id is None or self.audience is None:
+            return None
+        return SignInOffer(
+            issuer=self.issuer, client_id=self.auditor_client_id, scope=self.auditor_scope, audience=self.audience
+        )
+
+    @property
+    def signed_out_url(self) -> str | None:
+        """Where the provider sends people back to who logged out there."""
+        return None if self.redirect_url is None else self.redirect_url.removesuffix(CALLBACK) + LOG_IN
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "OidcSettings | None":
@@ -82,6 +100,12 @@ class OidcSettings:
             raise InvalidSettings(
                 f"{PREFIX}AUDIENCE and {PREFIX}CLIENT_ID have to differ: else what says who logged in could call too."
             )
+        auditor_client_id = given.get("AUDITOR_CLIENT_ID")
+        if auditor_client_id is not None and (audience is None or auditor_client_id in (audience, client_id)):
+            raise InvalidSettings(
+                f"{PREFIX}AUDITOR_CLIENT_ID needs {PREFIX}AUDIENCE, and to be neither that nor {PREFIX}CLIENT_ID: "
+                "auditors' programs are a public client of their own."
+            )
         redirect_url = given.get("REDIRECT_URL")
         if client_id is not None and not (
             redirect_url and is_address(redirect_url, plain=True) and redirect_url.endswith(CALLBACK)
@@ -91,28 +115,10 @@ class OidcSettings:
             )
         return cls(
             issuer, audience, client_id, secret(environment, f"{PREFIX}CLIENT_SECRET"), redirect_url,
-            given.get("SCOPE", SCOPE), given.get("ACCOUNT_CLAIM", ACCOUNT_CLAIM), given.get("ROLES_CLAIM", ROLES_CLAIM),
+            given.get("SCOPE", SCOPE), auditor_client_id, given.get("AUDITOR_SCOPE", AUDITOR_SCOPE),
+            given.get("ACCOUNT_CLAIM", ACCOUNT_CLAIM), given.get("ROLES_CLAIM", ROLES_CLAIM),
             _roles(given.get("ROLES", "")),
         )  # fmt: skip
-
-
-def is_address(url: str, *, plain: bool) -> bool:
-    """Whether a URL can be asked, or a browser sent to it, without others reading it; plain, on this machine alone."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        if not re.fullmatch("[!-~]+", url) or not host or parts.username is not None or parts.fragment:
-            return False
-        return parts.scheme == "https" or (plain and parts.scheme == "http" and _is_loopback(host))
-    except ValueError:  # brackets without an address, or a port that is no number
-        return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _roles(text: str) -> tuple[tuple[str, str], ...]:

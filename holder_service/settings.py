@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from holder_service.oidc_settings import OidcSettings
 from holder_service.secret_settings import secret
 from holder_service.set_up_errors import InvalidSettings
+from shared.notices import DAYS_DEFAULT, PERCENT_DEFAULT, Thresholds
 from shared.text import Words
 
 _Choice = TypeVar("_Choice", bound=str)
@@ -69,6 +70,8 @@ class Settings:
             people there are.
         records_roots: URLs of folders, with spaces between, from which administrators may have files of records loaded
             by their URL; without any, files are sent.
+        notice_percent: How much of a cap or a budget is spent, in per cent, when there is a notice of it.
+        notice_days: How many days before a budget or a key ends there is a notice of it.
     """
 
     home: Path
@@ -85,6 +88,13 @@ class Settings:
     spark_ui: bool = False
     records_roots: tuple[str, ...] = ()
     oidc: OidcSettings | None = None
+    notice_percent: int = PERCENT_DEFAULT
+    notice_days: int = DAYS_DEFAULT
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """From when on there are notices."""
+        return Thresholds(self.notice_percent, self.notice_days)
 
     @property
     def spark(self) -> SparkSettings | None:
@@ -167,6 +177,8 @@ class Settings:
             _one_of(environment, "HOLDER_SPARK_UI", ("false", "true")) == "true",
             _urls(environment, "HOLDER_RECORDS_ROOTS"),
             OidcSettings.from_environment(environment),
+            _number(environment, "HOLDER_NOTICE_PERCENT", PERCENT_DEFAULT, smallest=1, largest=100),
+            _number(environment, "HOLDER_NOTICE_DAYS", DAYS_DEFAULT, smallest=1, largest=365),
         )  # fmt: skip
 
 

@@ -181,6 +181,11 @@ class Loss:
         return not (self.rho_nano if self.rho_nano is not None else self.epsilon_nano or self.delta_nano)
 
     @property
+    def admits_any(self) -> bool:
+        """Whether anything may be charged under it, as a limit: ε or ρ is above zero, for δ alone buys nothing."""
+        return (self.rho_nano or self.epsilon_nano) > 0
+
+    @property
     def can_be_said(self) -> bool:
         """Whether the interface can write it: below 1000 each, and in ρ at most 500, so that its reading can be too."""
         if self.rho_nano is not None:
@@ -233,6 +238,22 @@ class Loss:
         if self.rho_nano is not None or limit.rho_nano is not None:
             return self.rho_nano is not None and limit.rho_nano is not None and self.rho_nano <= limit.rho_nano
         return self.epsilon_nano <= limit.epsilon_nano and self.delta_nano <= limit.delta_nano
+
+    def share_of(self, limit: "Loss") -> tuple[int, Literal["ε", "δ", "ρ"]]:
+        """How much of a limit of the same kind it is: the largest share of ε or δ, or that of ρ, and of which it is.
+
+        Returns:
+            Whole per cent, rounded down: so it reaches a threshold exactly where the amounts do.
+
+        Raises:
+            ValueError: The limit admits nothing.
+        """
+        pairs: tuple[tuple[int, int, Literal["ε", "δ", "ρ"]], ...] = (
+            (self.epsilon_nano, limit.epsilon_nano, "ε"), (self.delta_nano, limit.delta_nano, "δ"),
+        )  # fmt: skip
+        if limit.rho_nano is not None:
+            pairs = ((self.rho_nano or 0, limit.rho_nano, "ρ"),)
+        return max(((100 * part // whole, amount) for part, whole, amount in pairs if whole), key=lambda one: one[0])
 
     def within(self, limit: "Loss") -> "Loss":
         """As much of it as a limit admits; nothing of it, if the limit is of the other kind."""

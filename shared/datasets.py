@@ -21,6 +21,7 @@ from shared.amounts import (
     format_nano,
     parse_nano,
 )
+from shared.approvals import ApprovalSetting
 from shared.charges import SUM, AccountTerms, NoSuchLoss
 from shared.metadata import DatasetMetadata, UnfitMetadata
 from shared.rehearsals import Rehearsal
@@ -255,6 +256,9 @@ class DatasetDescription(ContractModel):
     """How the population's account adds up what is charged, where that is in ρ; left out where it is in ε and δ."""
     rehearsal: Rehearsal | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
     """That nobody in it exists, and how its people were invented; left out of a dataset of real people."""
+    approval: ApprovalSetting | None = Field(default=None, exclude_if=lambda approval: approval is None)
+    """That whatever is asked and was not answered before has to be approved by the holder, who then answers 202 first;
+    left out where that is not needed."""
 
     @property
     def terms(self) -> AccountTerms:

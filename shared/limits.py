@@ -56,6 +56,13 @@ COLUMNS_PER_DATASET_MAX: Final = 1000
 CATEGORIES_PER_COLUMN_MAX: Final = 10_000
 BANDS_PER_COLUMN_MAX: Final = 100
 """Of a sensitive column of numbers, without that of missing values."""
+APPROVAL_DAYS_DEFAULT: Final = 14
+APPROVAL_DAYS_MAX: Final = 90
+"""How long a request that needs an approval stands."""
+APPROVALS_OPEN_MAX: Final = 100
+"""Requests of one auditor that wait for an approval, or have one."""
+APPROVAL_BYTES_MAX: Final = 64 * 1024 * 1024
+"""What is asked in all of them together."""
 RECORDS_MAX_DEFAULT: Final = 1_000_000
 RECORDS_MAX_MAX: Final = 1_000_000_000
 INVENTED_PEOPLE_DEFAULT: Final = 10_000

@@ -29,6 +29,7 @@ TITLES: Final[Mapping[str, str]] = {
     "too-slow": "The request came too slowly",
     "budget-exhausted": "Budget exhausted",
     "cap-exhausted": "The population's cap is exhausted",
+    "approval-declined": "The holder declined this",
     "version-gone": "The pinned version of the records is gone",
     "no-records": "The dataset has no records",
     "already-charged": "This can no longer change",

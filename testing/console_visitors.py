@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import httpx
 
 from testing.holders import TestedHolder
+from testing.http_clients import AUTHORITIES
 
 
 @dataclass
@@ -98,7 +99,7 @@ class Visitor:
 @contextmanager
 def visitor(holder: TestedHolder, *, logged_in: bool = True) -> Iterator[Visitor]:
     """Somebody new; with a session of the administrator unless said otherwise."""
-    with httpx.Client(base_url=holder.client.base_url, timeout=60, follow_redirects=True) as client:
+    with httpx.Client(base_url=holder.client.base_url, timeout=60, follow_redirects=True, verify=AUTHORITIES) as client:
         visits = Visitor(client)
         if logged_in:
             assert visits.log_in(holder.admin_key).path == "/console"

@@ -15,16 +15,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
 
 from holder_service.app import create_app
+from holder_service.services import preparation
+from holder_service.services.apart import READING
 from holder_service.services.holder import Holder, initialise
 from holder_service.settings import Settings
 from holder_service.web.edge.connections import SERVER_OPTIONS
 from shared.releases import SigningKeys
+from testing.http_clients import AUTHORITIES
 from testing.registers import DECLARATION, register_csv
 
 OF_THE_TIME = ("holder_answer_seconds", "holder_clock_timestamp_seconds")
@@ -153,16 +157,20 @@ class TestedHolder:
             yield again
 
     @contextmanager
-    def copied(self, home: Path) -> Iterator["TestedHolder"]:
-        """A copy of this stopped holder on SQLite in another folder: sooner there than a new one."""
+    def copied(self, home: Path, database_url: str = "", *, quantum_ms: int = 0) -> Iterator["TestedHolder"]:
+        """A copy of this stopped holder in another folder: sooner there than a new one.
+
+        Its database is the SQLite file in the folder, or a copy of this one's on PostgreSQL.
+        """
         shutil.copytree(self.settings.home.parent, home, dirs_exist_ok=True)
-        with opened(settings_in(home), self.admin_key, self.auditor_key) as copy:
+        settings = settings_in(home, database_url, quantum_ms=quantum_ms)
+        with opened(settings, self.admin_key, self.auditor_key) as copy:
             yield copy
 
     @contextmanager
     def at(self, url: str) -> Iterator["TestedHolder"]:
         """The same holder where other processes serve it, on a connection of its own."""
-        with httpx.Client(base_url=url, timeout=120) as client:
+        with httpx.Client(base_url=url, timeout=120, verify=AUTHORITIES) as client:
             yield replace(self, client=client)
 
     def _call(self, key: str, method: str, path: str, request: dict[str, Any]) -> httpx.Response:
@@ -184,12 +192,13 @@ class Served:
             RuntimeError: It ended, or did not become ready in time.
         """
         until_s = time.monotonic() + timeout_s
-        while time.monotonic() < until_s and self.alive:
-            try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.02)
+        with httpx.Client(base_url=self.url, timeout=5, verify=AUTHORITIES) as client:
+            while time.monotonic() < until_s and self.alive:
+                try:
+                    if client.get("/readyz").status_code == 200:
+                        return
+                except httpx.TransportError:
+                    time.sleep(0.02)
         raise RuntimeError("the holder did not become ready")
 
     @property
@@ -245,7 +254,7 @@ def forked(settings: Settings, *, first: Callable[[], None] | None = None) -> It
 def _serve(settings: Settings, listener: socket.socket, first: Callable[[], None] | None) -> None:
     if first is not None:
         first()
-    uvicorn.Server(uvicorn.Config(create_app(settings), log_level="critical", access_log=False)).run([listener])
+    uvicorn.Server(uvicorn.Config(_application(settings), log_level="critical", access_log=False)).run([listener])
 
 
 def _start(settings: Settings, port: int, workers: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -277,11 +286,21 @@ def settings_in(home: Path, database_url: str = "", *, quantum_ms: int = 0) -> S
     )
 
 
+def _application(settings: Settings) -> FastAPI:
+    """The service; what makes columns gives way no more than what reads does.
+
+    At the lowest priority a child gets next to nothing of a machine that others keep busy, and each test that waits
+    for a column would wait minutes for a second of work.
+    """
+    with patch.object(preparation, "MAKING", READING):
+        return create_app(settings)
+
+
 @contextmanager
 def opened(settings: Settings, admin_key: str, auditor_key: str = "", *, port: int = 0) -> Iterator[TestedHolder]:
     """A holder that was set up before, serving in this process; on a free port unless another is given."""
-    app = create_app(settings)
-    with served(app, port=port) as url, httpx.Client(base_url=url, timeout=60) as client:
+    app = _application(settings)
+    with served(app, port=port) as url, httpx.Client(base_url=url, timeout=60, verify=AUTHORITIES) as client:
         yield TestedHolder(settings, client, app.state.holder, admin_key, auditor_key)
 
 

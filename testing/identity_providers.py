@@ -27,6 +27,8 @@ from testing.waits import wait_until
 
 AUDIENCE: Final = "https://holder.test/api"
 SECRET: Final = "the-consoles-secret"
+NATIVE_CLIENT: Final = "auditors"
+"""What auditors' programs are registered as: without a secret."""
 ROLES: Final = (("pafer-auditors", "auditor"), ("pafer-admins", "administrator"))
 
 
@@ -42,6 +44,10 @@ class InventedProvider:
     asked: dict[str, int] = field(default_factory=dict)
     codes: dict[str, dict[str, Any]] = field(default_factory=dict)
     kept: Published | None = None
+    renewable: dict[str, dict[str, Any]] = field(default_factory=dict)
+    renewed: int = 0
+    revoked: list[str] = field(default_factory=list)
+    device_errors: list[str] = field(default_factory=list)
 
     def settings(self, **changes: Any) -> OidcSettings:
         """A holder's settings for it."""
@@ -73,23 +79,41 @@ class InventedProvider:
     def sign_in(self, url: str, **changes: Any) -> str:
         """Where a browser is sent back to that came by an authorization URL; what is changed is in the ID token."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
-        code = f"code-{len(self.codes)}-{asked['nonce'][:20]}"
-        self.codes[code] = {"asked": asked, "claims": {"aud": asked["client_id"], "nonce": asked["nonce"], **changes}}
+        native = asked["client_id"] == NATIVE_CLIENT
+        own = {"aud": asked["resource"]} if native else {"aud": asked["client_id"], "nonce": asked["nonce"]}
+        code = f"code-{len(self.codes)}-{asked['code_challenge'][:20]}"
+        self.codes[code] = {"asked": asked, "claims": {**own, **changes}}
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
 
     def exchange(self, form: dict[str, str], authorization: str) -> dict[str, Any] | None:
-        """The answer to a code, once: for its client, its address and its proof key."""
+        """The answer to a code, once: for its client, its address and its proof key; or to what renews tokens."""
+        kind = form.get("grant_type", "")
+        if kind == "refresh_token" and self.answers:
+            claims = self.renewable.pop(form["refresh_token"], None)
+            self.renewed += 1
+            return None if claims is None else self.granted(claims)
+        if kind.endswith(":device_code") and self.answers:
+            return self.granted({"aud": form["resource"]}) if not self.device_errors else None
         known = self.codes.get(form.get("code", ""), {}).pop("asked", None)
         if not self.answers or known is None:
             return None
         challenge = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode()
         client = f"{known['client_id']}:{SECRET}".encode()
-        shown = f"Basic {base64.b64encode(client).decode()}"
+        native = known["client_id"] == NATIVE_CLIENT == form.get("client_id")
+        shown = "" if native else f"Basic {base64.b64encode(client).decode()}"
         if (form["redirect_uri"], challenge.rstrip("="), authorization) == (
             known["redirect_uri"], known["code_challenge"], shown
         ):  # fmt: skip
-            return {"id_token": self.token(**self.codes[form["code"]]["claims"])}
+            claims = self.codes[form["code"]]["claims"]
+            return self.granted(claims) if native else {"id_token": self.token(**claims)}
         return None
+
+    def granted(self, claims: dict[str, Any]) -> dict[str, Any]:
+        """Tokens for a program without a secret; each that renews them is taken once."""
+        renewing = f"renewing-{len(self.renewable)}-{self.renewed}"
+        self.renewable[renewing] = claims
+        token = self.token(**{**claims, "jti": renewing})
+        return {"access_token": token, "refresh_token": renewing, "expires_in": 300, "token_type": "Bearer"}
 
     def document(self, path: str) -> dict[str, Any] | None:
         """What it has at a path."""
@@ -101,7 +125,8 @@ class InventedProvider:
             return {"keys": keys if self.published is None else self.published}
         return {
             "issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys", "token_endpoint": f"{self.issuer}/token",
-            "authorization_endpoint": f"{self.issuer}/authorize", **self.discovery,
+            "authorization_endpoint": f"{self.issuer}/authorize", "revocation_endpoint": f"{self.issuer}/revoke",
+            **self.discovery,
         }  # fmt: skip
 
 
@@ -117,12 +142,22 @@ def identity_provider() -> Iterator[InventedProvider]:
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["Content-Length"])).decode()
             form = {name: values[0] for name, values in parse_qs(content).items()}
-            self._answer(provider.exchange(form, self.headers.get("Authorization", "")), 400)
+            if self.path == "/device":
+                begun = {"device_code": "d", "user_code": "ABCD-EFGH", "verification_uri": f"{provider.issuer}/device"}
+                self._answer({**begun, "interval": 1, "expires_in": 60}, 400)
+            elif self.path == "/revoke":
+                provider.revoked.append(form["token"])
+                self._answer({}, 400)
+            else:
+                error = provider.device_errors[0] if "device_code" in form and provider.device_errors else ""
+                answer = provider.exchange(form, self.headers.get("Authorization", ""))
+                del provider.device_errors[: bool(error)]
+                self._answer(answer, 400, error or "invalid_grant")
 
-        def _answer(self, document: dict[str, Any] | None, failure: int) -> None:
+        def _answer(self, document: dict[str, Any] | None, failure: int, error: str = "invalid_grant") -> None:
             self.send_response(failure if document is None else 200)
             self.end_headers()
-            self.wfile.write(json.dumps(document or {"error": "invalid_grant"}).encode())
+            self.wfile.write(json.dumps({"error": error} if document is None else document).encode())
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 import httpx
 
+from holder_service.oidc_settings import OidcSettings
 from holder_service.records.progress import followed
 from holder_service.services.holder import initialise
 from holder_service.storage.anchor import Anchor
@@ -39,6 +40,10 @@ SCORE_COLUMN: Final[dict[str, Any]] = {
 
 
 LAKE: Final = "lake"
+OIDC: Final = OidcSettings(
+    "https://login.example/realms/audits", "https://holder.example/api", auditor_client_id="pafer-auditors"
+)
+"""A provider that nobody asks."""
 METADATA: Final[dict[str, Any]] = {
     "title": "The register of residents", "reference_date": "2026-01-01", "contact": "register@example.org",
     "columns": {"hours": {"title": "Working hours", "unit": "hours a week"}},
@@ -55,7 +60,7 @@ class Call(Protocol):
 @contextmanager
 def new_holder(home: Path) -> Iterator[TestedHolder]:
     """A holder of which nothing is known but its administrator's key."""
-    settings = replace(settings_in(home), records_roots=((home / LAKE).as_uri(),))
+    settings = replace(settings_in(home), records_roots=((home / LAKE).as_uri(),), oidc=OIDC)
     issued = initialise(settings)
     assert issued is not None
     with opened(settings, issued.text) as holder:
@@ -64,11 +69,12 @@ def new_holder(home: Path) -> Iterator[TestedHolder]:
 
 def walk(holder: TestedHolder, call: Call) -> None:
     """Call every operation of a new holder at least once."""
-    for operation in ("check_health", "check_readiness", "signing_keys", "list_problems"):
+    for operation in ("check_health", "check_readiness", "signing_keys", "sign_in_offer", "list_problems"):
         call(operation)
     call("explain_problem", code="budget-exhausted")
     _administer(holder, call)
     _ask(call)
+    _approve(call)
     _look_back(holder, call)
 
 
@@ -108,7 +114,7 @@ def _ask(call: Call) -> None:
     call("describe_dataset", dataset="register")
     call("show_budget", dataset="register")
     call("quote_plan", plan(), dataset="register")
-    release = call("release_plan", plan(), dataset="register")
+    release = call("release_plan", plan(), dataset="register", purpose="Yearly audit of the loan model, § 12")
     finer = {**release["plan"], "refines": release["id"]}
     finer["batches"] = [{**batch, "epsilon": "0.2"} for batch in finer["batches"]]
     call("quote_plan", finer, dataset="register")
@@ -135,6 +141,22 @@ def _ask(call: Call) -> None:
     call("delete_column_of_auditor", dataset="register", column=scored)
 
 
+def _approve(call: Call) -> None:
+    for population in ("register", "loans"):
+        call("require_approval", {"required": True, "days": 14}, population=population)
+    waiting = call("release_plan", plan(draw=2), dataset="register", purpose="Yearly audit of the loan model")["id"]
+    call("release_training", training(draw=2), dataset="loans")
+    call("set_watch", watch(epsilon="0.5", draw=2), dataset="register")
+    call("list_approvals", state="waiting", limit=10)
+    call("show_approval", approval_id=waiting)
+    call("show_own_approval", dataset="register", approval_id=waiting)
+    call("decide_approval", {"approved": True, "reason": "As agreed in October"}, approval_id=waiting)
+    call("list_own_approvals", dataset="register", limit=10)
+    call("withdraw_approval", dataset="register", approval_id=waiting)
+    call("require_approval", {"required": False}, population="register")
+    call("require_approval", {"required": False}, population="loans")
+
+
 def _look_back(holder: TestedHolder, call: Call) -> None:
     call("declare_dataset", DECLARATION, dataset="census")
     call("load_records", register_csv(), dataset="census")
@@ -152,6 +174,7 @@ def _look_back(holder: TestedHolder, call: Call) -> None:
     # As if the database had been put back from a copy: the anchor knows of a later entry.
     Anchor(holder.settings.anchor).create(LedgerPosition(sequence=999, hash="sha256:" + "f" * 64))
     call("record_restore", {"reason": "The disk failed; the copy of last night was put back."})
+    call("list_notices")
 
 
 def operations_of(document: dict[str, Any]) -> dict[str, tuple[str, str, dict[str, Any]]]:

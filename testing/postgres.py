@@ -31,10 +31,14 @@ class PostgresServer:
         self.url = url
 
     @contextlib.contextmanager
-    def database(self) -> Iterator[str]:
-        """The URL of an empty database, which is dropped afterwards with whatever is still connected to it."""
+    def database(self, template: str = "template1") -> Iterator[str]:
+        """The URL of a database, which is dropped afterwards with whatever is still connected to it.
+
+        It is empty, or a copy of the database of this server that `template` names, to which nothing is connected.
+        """
         name = f"pafer_{uuid4().hex}"
-        self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        self._execute(create.format(sql.Identifier(name), sql.Identifier(template)))
         try:
             yield urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
         finally:

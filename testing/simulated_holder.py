@@ -21,6 +21,7 @@ from shared.amounts import NANO_PER_UNIT, NO_LOSS, Loss, format_nano
 from shared.canonical import sha256_name
 from shared.columns import ColumnDescription, DerivedColumn, column_id
 from shared.datasets import DatasetDescription
+from shared.identity_providers import SignInOffer
 from shared.noise import DiscreteLaplaceNoise
 from shared.nonces import draw_nonce
 from shared.plans import Batch, BatchQuote, Plan, Quote, identity
@@ -67,6 +68,7 @@ class SimulatedHolder:
         values: What was sent for linked ones, by id.
         looks: After so many looks at a column its values are there.
         change_column: Changes the description of a column.
+        offer: Where it has auditors sign in, if anywhere.
         take_over: Answers a request itself, and says whether it did.
     """
 
@@ -85,6 +87,7 @@ class SimulatedHolder:
     values: dict[str, bytes] = field(default_factory=dict)
     looks: int = 0
     change_column: Change = _nothing
+    offer: SignInOffer | None = None
     take_over: Callable[[BaseHTTPRequestHandler], bool] = lambda _: False
     signing: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
     ledger: list[str] = field(default_factory=list)
@@ -112,6 +115,8 @@ class SimulatedHolder:
         match method, path.removeprefix("/v1").split("/")[1:]:
             case "GET", ["keys"]:
                 return _json(200, self.keys())
+            case "GET", ["sign-in"] if self.offer is not None:
+                return _json(200, self.offer.model_dump())
             case "GET", ["datasets"]:
                 return _json(200, {"datasets": [self.dataset.model_dump(mode="json")]})
             case "GET", ["datasets", "register"]:

@@ -5,15 +5,18 @@ The holder's stack is imported by the fixtures that need it: a unit test of the 
 
 import signal
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
 from pafer_demo.open_data import data_directory
+from testing.http_clients import AUTHORITIES
 from testing.postgres import PostgresServer, running_server
 from testing.shares import Share
 from testing.simulated_holder import SimulatedHolder, simulated_holder
@@ -94,15 +97,34 @@ def set_up_holder(tmp_path_factory: pytest.TempPathFactory) -> "TestedHolder":
     return stopped_holder(tmp_path_factory.mktemp("set-up"))
 
 
+@pytest.fixture(scope="session")
+def copy_on_postgres(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> "Iterator[Callable[[Path], AbstractContextManager[TestedHolder]]]":
+    """What makes a copy of the same on PostgreSQL, in a folder."""
+    from testing.holders import stopped_holder
+
+    with postgres_server.database() as set_up_url:
+        set_up = stopped_holder(tmp_path_factory.mktemp("set-up"), set_up_url)
+
+        @contextmanager
+        def copy(home: Path) -> "Iterator[TestedHolder]":
+            with (
+                postgres_server.database(template=urlsplit(set_up_url).path.removeprefix("/")) as url,
+                set_up.copied(home, url) as copied,
+            ):
+                yield copied
+
+        yield copy
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def holder(request: pytest.FixtureRequest, tmp_path: Path) -> "Iterator[TestedHolder]":
     """A real holder with a small register and an auditor; once on SQLite and once on PostgreSQL."""
     if request.param == "sqlite":
         yield request.getfixturevalue("sqlite_holder")
         return
-    from testing.holders import running_holder
-
-    with running_holder(tmp_path, request.getfixturevalue("postgres_url")) as tested:
+    with request.getfixturevalue("copy_on_postgres")(tmp_path) as tested:
         yield tested
 
 
@@ -115,8 +137,8 @@ def sqlite_holder(set_up_holder: "TestedHolder", tmp_path: Path) -> "Iterator[Te
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    """One for all tests of a module: reading the certificates takes longer than most of them."""
-    with httpx.Client() as client:
+    """One for all tests of a module."""
+    with httpx.Client(verify=AUTHORITIES) as client:
         yield client
 
 
@@ -124,3 +146,10 @@ def http() -> Iterator[httpx.Client]:
 def simulated() -> Iterator[SimulatedHolder]:
     with simulated_holder() as server:
         yield server
+
+
+@pytest.fixture
+def coarse_chances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few simulated audits say how likely a verdict is, in plans that are made for another reason."""
+    monkeypatch.setattr("auditor_client.planning.forecasting.CHANCE_AUDITS_AT_ONCE", 10)
+    monkeypatch.setattr("auditor_client.planning.forecasting.CHANCE_AUDITS_MAX", 10)

@@ -18,7 +18,7 @@ from auditor_client.audits.stored_answers import (
     supports_of,
 )
 from auditor_client.errors import HolderRefused, HolderUnavailable, QuestionRefused
-from auditor_client.exchange.answers import ChargedAnswers
+from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
 from auditor_client.exchange.columns import require_ready
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
@@ -29,7 +29,7 @@ from auditor_client.findings.notes import Note, Notes
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS, Loss, parse_nano
 from shared.datasets import Budget
-from shared.plans import Plan, Quote
+from shared.plans import Plan, Quote, identity
 from shared.refining import charged_before
 
 
@@ -54,7 +54,7 @@ class Answering:
     def __init__(self, holder: HolderClient, receipts: Receipts, notes: Notes, about: About, on_step: Step) -> None:
         self._holder = holder
         self._receipts = receipts
-        self._charged = ChargedAnswers(holder, receipts)
+        self._charged = ChargedAnswers(holder, receipts, on_step)
         self._notes = notes
         self._about = about
         self._on_step = on_step
@@ -174,6 +174,7 @@ class Answering:
                 schema=question.schema,
                 refined=refined,
             ),
+            asked=AskedOnce(identity(auditor=auditor, dataset=question.dataset.name, plan=plan), quote.charge),
             again=f"The plan was made for version {plan.version} of the records: pin it if you ask again later.",
         )
         return StoredAnswer(kept.release, kept.document, kept.receipt, kept.key)

@@ -188,7 +188,7 @@ class Asking:
         """
         if self.looking != ONCE:
             raise QuestionRefused(
-                "Only `Auditor.audit` asks until a verdict is decided: leave `until_decided` and `first_look` out."
+                "One answer is meant, of which there are no looks: leave `until_decided` and `first_look` out."
             )
         return self
 

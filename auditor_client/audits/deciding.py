@@ -91,7 +91,7 @@ class Deciding:
         path = self.receipts.directory / FOLDER / self.receipts.path(first).name
         try:
             settled = Looks.model_validate_json(path.read_bytes()) if path.exists() else None
-            if settled is None and not self.receipts.path(first).exists():
+            if not self.receipts.path(first).exists():
                 write_durably(path, f"{looks.model_dump_json(indent=1)}\n".encode())
                 return
         except (OSError, ValidationError) as error:

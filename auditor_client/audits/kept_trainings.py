@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from auditor_client.audits.training import TrainingResult
-from auditor_client.errors import AuditorError
+from auditor_client.errors import AuditorError, HolderLied, HolderUnavailable, ReceiptsDamaged
 from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
@@ -48,6 +48,21 @@ def kept_trainings(
         except (OSError, AuditorError):
             unreadable += 1
     return tuple(sorted(found, key=lambda one: (one.kept.release.created, one.note.ratio, one.note.name))), unreadable
+
+
+def kept_training(receipts: Receipts, name: str) -> KeptTraining:
+    """One of them, by the name of its note.
+
+    Raises:
+        ReceiptsDamaged: There is none, or it has no good receipt.
+    """
+    note = next((one for one in TrainingNotes(receipts.directory).read() if one.file_name == name), None)
+    if note is None:
+        raise ReceiptsDamaged("There is no such training among the kept ones.")
+    try:
+        return KeptTraining(note, _answer(receipts, note.release))
+    except (OSError, HolderLied, HolderUnavailable) as error:
+        raise ReceiptsDamaged(f"The receipt of this training is missing or does not hold: {error}") from error
 
 
 def _notes(directory: Path, dataset: str | None, model: str | None) -> Iterator[TrainingNote]:

@@ -59,6 +59,8 @@ class Mending(Shown):
     def to_model(self) -> dict[str, Any]:
         """The mended tree in our own format, which `Auditor.audit` reads; it says what it was mended from."""
         found = self.mended
+        read = found.finding.question.source.provenance
+        rehearsed = {} if read is None or read.rehearsal_of is None else {"rehearsal_of": read.rehearsal_of}
         return rules_document(
             found.rules,
             model_description(found),
@@ -66,6 +68,7 @@ class Mending(Shown):
                 "mended": {
                     "from": found.finding.model.rules,
                     "release": found.finding.release.id,
+                    **rehearsed,
                     **rehearsal_member(found.finding.release),
                     "ratio": found.wanted,
                     "met": found.met,

@@ -6,8 +6,8 @@ from functools import cached_property, partial
 from auditor_client.asking.question import Question
 from auditor_client.planning.capacity import Capacity, capacity
 from auditor_client.planning.forecasts import Expectation, Forecast
-from auditor_client.report.json_document import plan_document
 from auditor_client.report.plan_data import PlanData, plan_data
+from auditor_client.report.plan_document import plan_document
 from auditor_client.report.terminal import plan_lines
 from auditor_client.report.view import Shown, View
 from shared.datasets import Budget

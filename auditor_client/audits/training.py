@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from auditor_client.asking.training import require_auditable, training_of
 from auditor_client.audits.asking import TrainingAsking
+from auditor_client.audits.planned_training import PlannedTraining
 from auditor_client.audits.questioning import Step
 from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.errors import HolderLied, HolderUnavailable, ReceiptsDamaged
-from auditor_client.exchange.answers import ChargedAnswers, KeptAnswer
+from auditor_client.exchange.answers import AskedOnce, ChargedAnswers, KeptAnswer
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
@@ -28,12 +29,11 @@ from auditor_client.report.terminal import training_lines
 from auditor_client.report.training_data import TrainingData, training_data, training_description
 from auditor_client.report.training_document import training_document
 from auditor_client.report.view import Shown, View
-from auditor_client.text import loss_words
 from shared.amounts import format_nano
 from shared.canonical import sha256_name
 from shared.datasets import DatasetDescription
 from shared.rules import Rule
-from shared.trainings import TrainedScore, TrainingQuote, TrainingRelease, training_identity
+from shared.trainings import TrainedScore, TrainingRelease, training_identity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,46 +188,58 @@ class Trainer:
     receipts: Receipts
     on_step: Step
 
-    def trained(
+    def planned(
         self,
         asking: TrainingAsking,
         dataset: DatasetDescription,
-        auditor: str,
         *,
         ratio: float,
         audited: DatasetDescription | None = None,
-    ) -> TrainingResult:
-        """Ask for a training unless its answer is kept, and decide its leaves.
+    ) -> PlannedTraining:
+        """What a training costs; spends nothing.
 
         Args:
             asking: What is to be learned, and how the answer is read.
             dataset: Of whom.
-            auditor: Who asks, by the holder's own name for it.
             ratio: The wanted one.
             audited: Where the model will be audited; None if nowhere.
 
         Raises:
-            QuestionRefused: The request does not fit the dataset, or the ratio is none; nothing is spent.
-            HolderLied: Price or answer cannot be trusted.
+            QuestionRefused: The request does not fit the dataset, or the ratio is none.
+            HolderLied: The price cannot be trusted.
         """
         require_ratio(ratio)
         training = training_of(asking.request, dataset)
         if audited is not None:
             require_auditable(training, audited)
+        budget = self.holder.budget(dataset.name)
         self.on_step("Asking for the price")
         quote = self.holder.training_quote(dataset.name, training)
         check_training_quote(quote, training=training, dataset=dataset)
-        verified = partial(verified_training, training=training, quote=quote, dataset=dataset, auditor=auditor)
-        receipt = self.receipts.path(training_identity(training, auditor=auditor, dataset=dataset.name))
-        reused = receipt.exists()
+        identity = training_identity(training, auditor=budget.auditor, dataset=dataset.name)
+        return PlannedTraining(dataset, training, quote, budget, identity, self.receipts.path(identity))
+
+    def trained(self, asking: TrainingAsking, planned: PlannedTraining, *, ratio: float) -> TrainingResult:
+        """Ask for a training unless its answer is kept, and decide its leaves for the wanted ratio.
+
+        Raises:
+            QuestionRefused: Fewer than two groups are large enough.
+            HolderLied: The answer cannot be trusted.
+        """
+        dataset, training, quote, receipt = planned.dataset, planned.training, planned.quote, planned.receipt
+        verified = partial(
+            verified_training, training=training, quote=quote, dataset=dataset, auditor=planned.budget.auditor
+        )
+        reused = planned.kept
         if reused:
             self.on_step("Reading the kept answer: nothing is spent")
             answer = self._kept(receipt, verified)
         else:
-            self.on_step(_priced(quote))
-            answer = ChargedAnswers(self.holder, self.receipts).answered(
+            self.on_step(planned.words)
+            answer = ChargedAnswers(self.holder, self.receipts, self.on_step).answered(
                 lambda holder: holder.training(dataset.name, training),
                 lambda document, keys: verified(document, keys=keys),
+                asked=AskedOnce(planned.identity, quote.charge),
                 again=f"It was asked of version {training.version} of the records: name it (`version`) if you ask "
                 "again later, and it is charged once.",
             )
@@ -252,8 +264,3 @@ class Trainer:
 
 def _rule_text(words: DatasetWords, rules: tuple[Rule, ...]) -> str:
     return " or ".join(" and ".join(map(str, words.rule(rule))) or "everybody" for rule in rules)
-
-
-def _priced(quote: TrainingQuote) -> str:
-    steps = ", ".join(f"{step.name} ε = {step.epsilon}" for step in quote.steps)
-    return f"Training for {loss_words(quote.charge)}: {steps}"

@@ -12,7 +12,7 @@ from auditor_client.asking.request import PARITY, VERDICT, PrivacyAmount
 from auditor_client.audits.questioning import Step
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError, HolderLied, QuestionRefused
-from auditor_client.exchange.answers import ChargedAnswers
+from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
@@ -29,7 +29,7 @@ from auditor_client.report.watch_data import KeptWatch, WatchData, watch_data, w
 from auditor_client.text import first_fault, loss_words
 from shared.canonical import canonical_bytes
 from shared.datasets import DatasetDescription
-from shared.watches import Watch, WatchAnswerRelease, WatchRelease
+from shared.watches import Watch, WatchAnswerRelease, WatchRelease, watch_identity
 
 _VERDICTS: Final = ("meets", "fails")
 
@@ -91,11 +91,12 @@ class WatchKeeper:
         quote = self.holder.watch_quote(dataset.name, watch)
         check_watch_quote(quote, watch=watch, dataset=dataset)
         self.on_step(f"Setting the watch, {loss_words(quote.charge)} for all of its answers")
-        kept = ChargedAnswers(self.holder, self.receipts).answered(
+        kept = ChargedAnswers(self.holder, self.receipts, self.on_step).answered(
             lambda holder: holder.watch(dataset.name, watch),
             lambda document, keys: verified_watch(
                 document, keys=keys, watch=watch, quote=quote, dataset=dataset, auditor=auditor
             ),
+            asked=AskedOnce(watch_identity(watch, auditor=auditor, dataset=dataset.name), quote.charge),
             again="Setting the same watch again costs nothing more.",
         )
         return self.shown(kept.release.id, dataset)

@@ -1,9 +1,9 @@
 """The auditor's command line (4-interface, *The auditor's command line*).
 
 Standard output carries the answer alone, as text or with `--json` as JSON; progress and errors go to
-standard error. The exit code is 0, or 1 where `--fail-on` says so, or 2 for every error; 130 after an
-interruption. The key comes from the environment or a file, never from a flag: arguments can be seen
-by everybody on the machine.
+standard error. The exit code is 0, or 1 where `--fail-on` says so, or 2 for every error, or 3 where a budget officer
+has to approve the question first; 130 after an interruption. The key comes from the environment or a file, never from
+a flag: arguments can be seen by everybody on the machine.
 """
 
 from importlib.metadata import version
@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from auditor_client.cli import audits, bundles, columns, desk, holders, trainings, watches
+from auditor_client.cli import audits, bundles, columns, desk, holders, signing_in, trainings, watches
 
 OFFER: Final = "What there is"
 AUDITS: Final = "Audits"
@@ -29,7 +29,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Measure how fairly a model, or decisions, treat groups of people, without seeing who belongs to which. "
-    "The holder's address and your key come from AUDITOR_HOLDER_URL and AUDITOR_API_KEY, or a configuration file.",
+    "The holder's address and your key come from AUDITOR_HOLDER_URL and AUDITOR_API_KEY, or a configuration file; "
+    "where the holder offers it, `auditor login` signs you in instead of a key.",
     epilog=_examples(
         "auditor datasets",
         "auditor plan model.skops --dataset register --sensitive sex --epsilon 0.1",
@@ -42,6 +43,9 @@ app.command(rich_help_panel=OFFER, epilog=_examples("auditor dataset register"))
 app.command(rich_help_panel=OFFER, epilog=_examples("auditor budget", "auditor budget --dataset register"))(
     holders.budget
 )
+app.command(rich_help_panel=OFFER, epilog=_examples("auditor approvals register"))(holders.approvals)
+app.command(rich_help_panel=OFFER, epilog=_examples("auditor login", "auditor login --device"))(signing_in.login)
+app.command(rich_help_panel=OFFER, epilog=_examples("auditor logout"))(signing_in.logout)
 app.command(
     rich_help_panel=AUDITS,
     epilog=_examples(

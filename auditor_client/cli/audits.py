@@ -48,7 +48,7 @@ def plan(
         typer.Option(help="Instead of --epsilon: the width that the interval is to have.", rich_help_panel=PRIVACY),
     ] = None,
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "edition"))],
-    own: Annotated[OnHand, Without(("reuse",))],
+    own: Annotated[OnHandAndLooks, Without(("reuse",))],
     output: Output,
     connection: Reaching,
 ) -> None:

@@ -29,7 +29,9 @@ def write(
     chosen: Annotated[list[Path] | None, typer.Argument(help="Receipt files; by default all that have a note.")] = None,
     *,
     dataset: DatasetIfAny = None,
-    connection: Annotated[Connection, Without(("holder_url", "key_file", "token_file", "config", "asked_for"))],
+    connection: Annotated[
+        Connection, Without(("holder_url", "key_file", "token_file", "config", "asked_for", "wait_approval"))
+    ],
 ) -> None:
     """Write kept audits and trainings into an evidence bundle."""
     with clear_errors():

@@ -11,6 +11,7 @@ import typer
 from auditor_client.errors import AuditorError
 from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.sessions import shown_by
 from auditor_client.settings import load_settings
 from shared.datasets import DatasetDescription
 from shared.flags import completed
@@ -40,7 +41,7 @@ def _offered(flags: dict[str, Any]) -> tuple[DatasetDescription, ...]:
         settings = load_settings(given, os.environ, flags.get("config"))
         with HolderClient(
             url=settings.holder_url,
-            key=settings.key,
+            key=shown_by(settings),
             allow_plain_http=settings.allow_plain_http,
             limits=_BRIEF,
         ) as holder:

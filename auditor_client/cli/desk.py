@@ -9,6 +9,7 @@ from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection
 from auditor_client.cli.output import clear_errors, fail
 from auditor_client.settings import load_settings
+from shared.flags import Without
 
 
 @with_flags
@@ -16,7 +17,7 @@ def desk(
     *,
     port: Annotated[int, typer.Option(help="Where on this machine; by default a free port.", min=0, max=65535)] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Show the address, and open no browser.")] = False,
-    connection: Connection,
+    connection: Annotated[Connection, Without(("wait_approval",))],
 ) -> None:
     """Audit in the browser: from a model's file to a report, budgets, receipts, bundles. On this machine alone."""
     with clear_errors():

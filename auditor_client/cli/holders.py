@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from auditor_client.approval_words import approval_table, one_of
 from auditor_client.cli.completion import datasets as names_of_datasets
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, DatasetIfAny, Directory, Output
@@ -15,7 +16,7 @@ from auditor_client.text import marked_name
 from shared.flags import Without
 
 JsonOnly = Annotated[Output, Without(("report",))]
-WithoutReceipts = Annotated[Connection, Without(("receipts", "asked_for"))]
+WithoutReceipts = Annotated[Connection, Without(("receipts", "asked_for", "wait_approval"))]
 
 
 @with_flags
@@ -67,6 +68,30 @@ def budget(*, dataset: DatasetIfAny = None, output: JsonOnly, connection: Withou
             print_json({"budgets": documents} if dataset is None else documents[0])
         else:
             print_sentences_and_table(budget_table(accounts))
+
+
+@with_flags
+def approvals(
+    name: Annotated[str, typer.Argument(help="The dataset's name at the holder.", autocompletion=names_of_datasets)],
+    *,
+    withdraw: Annotated[
+        str | None, typer.Option(help="Take the request of this id back; its beginning is enough.")
+    ] = None,
+    output: JsonOnly,
+    connection: WithoutReceipts,
+) -> None:
+    """What you asked that a budget officer has to approve first: its price, its state, until when; costs nothing."""
+    with an_auditor(connection) as auditor:
+        found = auditor.approvals(name)
+        if withdraw is not None:
+            auditor.withdraw(name, one_of(found, withdraw).id)
+            found = auditor.approvals(name)
+        if output.as_json:
+            print_json({"approvals": [one.model_dump(mode="json") for one in found]})
+        elif found:
+            print_sentences_and_table(approval_table(found))
+        else:
+            typer.echo("You asked nothing about that dataset that needed approval.")
 
 
 @with_flags

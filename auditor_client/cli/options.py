@@ -59,9 +59,14 @@ class Connection(BaseModel):
     asked_for: str | None = Field(
         default=None, description="What questions are for, entered into the holder's ledger [AUDITOR_ASKED_FOR]."
     )
+    wait_approval: float | None = Field(
+        default=None,
+        description="How many seconds to wait for a budget officer's approval, where one is needed "
+        "[0; AUDITOR_WAIT_APPROVAL].",
+    )
 
 
-Reaching = Annotated[Connection, Without(("asked_for",))]
+Reaching = Annotated[Connection, Without(("asked_for", "wait_approval"))]
 """The connection of a command that asks nothing that is charged."""
 
 
@@ -90,3 +95,9 @@ class AuditOutput(Output):
         default=None,
         description="Exit with 1 if the verdict on the first figure is fails; with undecided, also if it is that.",
     )
+
+
+class TrainingOutput(Output):
+    """Where a trained model's page goes, or its price alone."""
+
+    price: bool = Field(default=False, description="Show the price, and what each part of it buys; spends nothing.")

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -16,12 +16,14 @@ from auditor_client import tables
 from auditor_client.auditor import Auditor
 from auditor_client.cli.options import Connection, Output
 from auditor_client.cli.spelling import in_flags
-from auditor_client.errors import AuditorError, SettingsRefused
+from auditor_client.errors import ApprovalAwaited, AuditorError, SettingsRefused
 from auditor_client.exchange.calls import report_retries
 from auditor_client.report.view import Shown
 from auditor_client.settings import load_settings
 from auditor_client.text import readable
 
+FAILED: Final = 2
+AWAITS_APPROVAL: Final = 3
 _progress = Console(stderr=True)
 
 
@@ -40,6 +42,8 @@ def clear_errors() -> Iterator[None]:
     """One clear text for every error, and its exit code."""
     try:
         yield
+    except ApprovalAwaited as error:
+        fail(str(error), code=AWAITS_APPROVAL)
     except (AuditorError, OSError) as error:
         fail(str(error))
     except KeyboardInterrupt:
@@ -54,10 +58,10 @@ def clear_errors() -> Iterator[None]:
         )
 
 
-def fail(text: str) -> NoReturn:
-    """One text on standard error, and the exit code of every error."""
+def fail(text: str, *, code: int = FAILED) -> NoReturn:
+    """One text on standard error, and an exit code: of every error, or of what is no error and gave no answer yet."""
     _progress.print(readable(in_flags(text)), markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(2)
+    raise typer.Exit(code)
 
 
 def require_writable(path: Path | None) -> None:

@@ -15,7 +15,16 @@ from auditor_client.asking.request import AUTO, MECHANISMS, METRICS, STRATEGIES,
 from auditor_client.asking.training import ALGORITHMS, FollowingAudit, TrainingRequest
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, OnHandAndLooks
 from auditor_client.cli.completion import datasets, sensitive_columns
-from auditor_client.cli.options import AUDITED, CONNECTION, OUTPUT, PRIVACY, AuditOutput, Connection, Output
+from auditor_client.cli.options import (
+    AUDITED,
+    CONNECTION,
+    OUTPUT,
+    PRIVACY,
+    AuditOutput,
+    Connection,
+    Output,
+    TrainingOutput,
+)
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import ESTIMATORS, Reading
 from shared.flags import Flag
@@ -32,6 +41,7 @@ PANELS: Final[Mapping[type[BaseModel], str]] = {
     FollowingAudit: "An audit in the same run",
     Output: OUTPUT,
     AuditOutput: OUTPUT,
+    TrainingOutput: OUTPUT,
     Connection: CONNECTION,
 }
 """Where the flags of each value stand in the help, unless they have a panel of their own."""
@@ -59,6 +69,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     "until_decided": Flag("--until-decided", panel=PRIVACY),
     "first_look": Flag(panel=PRIVACY),
     "offline": Flag("--offline"),
+    "price": Flag("--price"),
 }
 """The flags that are not as their fields' names and types say."""
 

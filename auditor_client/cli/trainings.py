@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from auditor_client.asking.training import FollowingAudit, TrainingRequest
+from auditor_client.audits.planned_training import PlannedTraining
 from auditor_client.cli.completion import datasets
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import OUTPUT, Connection, Output
-from auditor_client.cli.output import an_auditor, require_writable, show
-from auditor_client.findings.reading import Reading
+from auditor_client.cli.options import OUTPUT, Connection, Output, TrainingOutput
+from auditor_client.cli.output import an_auditor, print_json, print_sentences_and_table, require_writable, show
+from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
 from shared.flags import Without
 
 
@@ -22,13 +23,13 @@ def train(
     ratio: Annotated[
         float, typer.Option(help="The wanted ratio of the groups' rates; another one later costs nothing.")
     ] = 0.8,
-    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "threshold", "joint", "edition"))],
+    reading: Annotated[Reading, Without(UNREAD_BY_TRAININGS)],
     following: FollowingAudit,
     out: Annotated[
         Path | None,
         typer.Option(help="Write the model, a file for `auditor audit`.", rich_help_panel=OUTPUT),
     ] = None,
-    output: Output,
+    output: TrainingOutput,
     connection: Connection,
 ) -> None:
     """Have the holder train a model whose decisions are fair enough; spends epsilon, once for the same training.
@@ -39,9 +40,21 @@ def train(
     with an_auditor(connection) as auditor:
         for path in (output.report, out):
             require_writable(path)
+        if output.price:
+            _show_price(
+                auditor.plan_training(dataset, request, ratio=ratio, reading=reading, following=following), output
+            )
+            return
         result = auditor.train(dataset, request, ratio=ratio, reading=reading, following=following)
         if out is not None and result.usable:
             result.write_model(out)
         show(result, output, Receipt=result.receipt, Report=output.report, Model=out if result.usable else None)
         if not result.usable:
             raise typer.Exit(1)
+
+
+def _show_price(planned: PlannedTraining, output: Output) -> None:
+    if output.as_json:
+        print_json(planned.to_document())
+    else:
+        print_sentences_and_table(planned.table)

@@ -10,13 +10,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from auditor_client.desk import asking, audits, holders
+from auditor_client.desk import approvals, asking, audits, holders, sign_in, trainings
 from auditor_client.desk.desk import Desk
-from auditor_client.desk.pages import STATIC_FOLDER, fault_page
-from auditor_client.errors import AuditorError, ReceiptsDamaged
+from auditor_client.desk.pages import STATIC_FOLDER, fault_page, fault_text
+from auditor_client.errors import AuditorError, NotFound, ReceiptsDamaged, SignInNeeded
 from shared import look
 
-_ROOMS: Final = (audits.router, asking.router, holders.router)
+_ROOMS: Final = (audits.router, asking.router, approvals.router, holders.router, sign_in.router, trainings.router)
 
 
 def create_desk(desk: Desk) -> ASGIApp:
@@ -31,9 +31,11 @@ def create_desk(desk: Desk) -> ASGIApp:
     app.state.desk = desk
     for router in _ROOMS:
         app.include_router(router, prefix=desk.door.root)
+    app.include_router(sign_in.entrance)
     static = StaticFiles(directory=STATIC_FOLDER, packages=[(look.__name__, look.STATIC)])
     app.mount(f"{desk.door.root}/static", static)
     app.add_exception_handler(AuditorError, _refused)
+    app.add_exception_handler(SignInNeeded, _sign_in_needed)
     app.add_exception_handler(HTTPException, _no_page)
     app.add_exception_handler(RequestValidationError, _no_page)
     return desk.door.guard(app)
@@ -41,6 +43,17 @@ def create_desk(desk: Desk) -> ASGIApp:
 
 def _refused(request: Request, error: Exception) -> Response:
     return fault_page(request.app.state.desk, error)
+
+
+def _sign_in_needed(request: Request, error: Exception) -> Response:
+    """The way to the identity provider; what is wrong, where the holder has none or does not answer."""
+    desk = request.app.state.desk
+    try:
+        return sign_in.sign_in_page(desk, sign_in.without_command(fault_text(error)))
+    except NotFound:
+        return fault_page(desk, error)
+    except AuditorError as worse:
+        return fault_page(desk, worse)
 
 
 def _no_page(request: Request, _: Exception) -> Response:

@@ -11,12 +11,22 @@ from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AUTO, METRICS, AuditRequest
 from auditor_client.audits.asking import Asking, LinkRequest, OnHand, UntilDecided
 from auditor_client.audits.planned import PlannedAudit
+from auditor_client.desk.approvals import answer_or_wait
 from auditor_client.desk.audits import report
 from auditor_client.desk.desk import Desk, DraftQuestion
-from auditor_client.desk.fields import field_of, first_fields, in_labels, link_fields, sections, values_of
+from auditor_client.desk.fields import (
+    field_of,
+    first_fields,
+    in_labels,
+    link_fields,
+    require_purpose,
+    sections,
+    values_of,
+)
 from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page
 from auditor_client.desk.tasks import Step
-from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged
+from auditor_client.desk.waiting import AskedAudit
+from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged, SignInNeeded
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasts import Expectation
@@ -27,21 +37,7 @@ from shared.amounts import NO_LOSS
 router = APIRouter()
 KINDS: Final = (AuditRequest, Reading, Assumption, OnHand, UntilDecided, About)
 REFRESH_S: Final = 2
-PLAN_WITHOUT: Final = (*UntilDecided.model_fields, "reuse", "estimator", "negative", "too_large", "edition")
-_COMPARED: Final = (
-    *UntilDecided.model_fields,
-    "decision",
-    "reference",
-    "version",
-    "draw",
-    "by",
-    "estimator",
-    "negative",
-    "too_large",
-    "level",
-    "join",
-)
-"""What a comparison of two models does not take, as the command has it."""
+PLAN_WITHOUT: Final = ("reuse", "estimator", "negative", "too_large", "edition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +130,13 @@ def _draft(desk: Desk, draft: DraftQuestion) -> Response:
 
 
 def offers(planned: PlannedAudit) -> list[Offer]:
-    """What could be asked at smaller and larger ε, ascending; of what is free, what was planned."""
-    free = planned.question.request.loss.is_nothing
-    curve = (planned.expectation,) if free else planned.forecast.curve
+    """What could be asked at smaller and larger ε, ascending; what was planned alone, where the others have no price.
+
+    They have none if they are free, or in ε where the account adds up ρ: the holder says that of a plan alone.
+    """
+    request, terms = planned.question.request, planned.question.dataset.terms
+    alone = request.loss.is_nothing or (terms.kind == "zcdp" and request.rho is None)
+    curve = (planned.expectation,) if alone else planned.forecast.curve
     widest = max(one.width for one in curve) or 1.0
     return [_offer(planned, one, 100 * one.width / widest) for one in curve]
 
@@ -170,8 +170,13 @@ def plan(desk: TheDesk, draft: str, sent: Sent) -> Response:
     try:
         if not found.typed["sensitive"]:
             raise QuestionRefused("Choose by what groups are compared (`sensitive`).")
+        with desk.auditor() as auditor:
+            require_purpose(auditor.dataset(found.dataset), found.typed.get("asked_for", ""))
         keywords = arguments(found)
         Asking.of(found.typed["sensitive"].split(","), found.typed.get("epsilon") or None, None, keywords)
+    except SignInNeeded:
+        desk.back = f"/new/{found.id}"
+        raise
     except AuditorError as error:
         found.fault = str(error)
         return _draft(desk, found)
@@ -209,6 +214,8 @@ def _begin(desk: Desk, draft: DraftQuestion, title: str, act: Callable[[Step], s
     def or_why_not(step: Step) -> str:
         try:
             return act(step)
+        except SignInNeeded:
+            raise
         except AuditorError as error:
             draft.fault = str(error)
             return f"/new/{draft.id}"
@@ -237,17 +244,18 @@ def ask(desk: TheDesk, draft: str, sent: Sent) -> Response:
     epsilon = keywords.pop("epsilon", None)
     if keywords.get("strategy", AUTO) == AUTO and planned.question.request.edges is None and found.other is None:
         keywords["strategy"] = planned.question.strategy  # what was planned is asked, also at another ε
-    sensitive = found.typed["sensitive"].split(",")
+    asked = AskedAudit(
+        subject=f"{'Audit' if found.other is None else 'Comparison'} of {found.subject}",
+        dataset=found.dataset,
+        sensitive=tuple(found.typed["sensitive"].split(",")),
+        epsilon=epsilon,
+        keywords={name: value for name, value in keywords.items() if name not in found.files},
+        files=found.every_file,
+        asked_for=found.typed.get("asked_for", "").strip(),
+    )
 
     def act(step: Step) -> str:
-        with desk.auditor(step, found.typed.get("asked_for", "").strip()) as auditor:
-            if found.other is None:
-                result = auditor.audit(found.model, found.dataset, sensitive, epsilon, **keywords)
-                return f"/audits/{result.note.name.removeprefix('sha256:')}"
-            taken = {name: value for name, value in keywords.items() if name not in _COMPARED}
-            both = auditor.compare(found.model, found.other, found.dataset, sensitive, epsilon, **taken)
-            names = (one.note.name.removeprefix("sha256:") for one in (both.first, both.second))
-            return f"/compare/{'/'.join(names)}"
+        return answer_or_wait(desk, asked, step)
 
     return _begin(desk, found, "Asking", act)
 
@@ -260,6 +268,9 @@ def show_task(desk: TheDesk, task: str) -> Response:
         raise ReceiptsDamaged("This work is no longer known; what was charged is answered again at no cost.")
     if found.result is not None:
         return go(desk, found.result)
+    if found.fault is not None and found.needs_sign_in:
+        desk.back = found.back
+        raise SignInNeeded(found.fault)
     fault = None if found.fault is None else in_labels(found.fault)
     response = page(desk, "task.html.j2", section="New audit", task=found, fault=fault)
     if not found.ended:
@@ -295,6 +306,8 @@ def link(desk: TheDesk, dataset: str, sent: Sent) -> Response:
     try:
         with desk.auditor() as auditor:
             auditor.link(file, dataset, **values)
+    except SignInNeeded:
+        raise
     except AuditorError as error:
         return _link(desk, dataset, dict(sent.typed), str(error))
     file.unlink()

@@ -1,17 +1,22 @@
 """The index of audits, one audit with its report, two of them compared, and what was trained and watched."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import stored_history
 from auditor_client.audits.mending import mend
 from auditor_client.audits.result import AuditResult
+from auditor_client.desk.approvals import answer_or_wait, path_of
+from auditor_client.desk.desk import Desk
+from auditor_client.desk.fields import in_labels, require_purpose
 from auditor_client.desk.pages import Sent, TheDesk, go, page
 from auditor_client.desk.tasks import Step
+from auditor_client.desk.waiting import AskedWatch
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import FOUR_FIFTHS
 from auditor_client.findings.rehearsals import of_dataset
@@ -22,6 +27,8 @@ from auditor_client.report.view import Shown
 from auditor_client.text import readable
 
 router = APIRouter()
+PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
+NOTHING_TYPED: Final[Mapping[str, str]] = {}
 REPORT_POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "sandbox"
@@ -32,24 +39,44 @@ REFRESH_S: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class IndexLine:
-    """One metric of an audit in the index, with the name of the audit's note; `first` of the audit's metrics."""
+    """One metric of an audit in the index, with the name of the audit's note; `first` of the audit's on its page."""
 
     name: str
     row: HistoryRow
     first: bool
+    cost: tuple[int, int]
+
+
+PAGE_LINES: Final = 100
+ORDERS: Final[Mapping[str, Callable[[IndexLine], Any]]] = {
+    "answered": lambda line: line.row.when,
+    "audited": lambda line: line.row.audited.casefold(),
+    "about": lambda line: (line.row.dataset.casefold(), int(line.row.version), line.row.by),
+    "figure": lambda line: line.row.metric,
+    "ratio": lambda line: -1.0 if line.row.mark.value is None else line.row.mark.value,
+    "verdict": lambda line: line.row.verdict,
+    "cost": lambda line: line.cost,
+}
+"""What the index can be sorted by; among equals the newest is first."""
 
 
 @router.get("")
-def show_index(desk: TheDesk, dataset: str = "") -> Response:
-    """All kept audits, the newest first."""
+def show_index(
+    desk: TheDesk, dataset: str = "", sort: str = "answered", down: bool = True, page_number: PageNumber = 1
+) -> Response:
+    """The kept audits, the newest first or sorted by another column, a hundred lines on a page."""
     audits, faults, missing = desk.kept.computed()
     datasets = sorted({audit.release.dataset for audit in audits.values()})
     shown = {name: audit for name, audit in audits.items() if of_dataset(audit.question.dataset, dataset or None)}
     about = next((audit.question.dataset for audit in shown.values() if dataset), None)
     data = history_data(list(shown.values()))
+    waiting, unreadable = desk.waiting.every()
+    lines = sorted(_lines(shown, data), key=ORDERS.get(sort, ORDERS["answered"]), reverse=down)
     response = page(
-        desk, "audits.html.j2", section="Audits", about=about, lines=_lines(shown, data), facts=data.facts,
-        missing=missing, faults=sorted(set(faults.values())), datasets=datasets, dataset=dataset,
+        desk, "audits.html.j2", section="Audits", about=about, facts=data.facts, sort=sort, down=down,
+        lines=_on_page(lines, page_number), page_number=page_number, pages=-(-len(lines) // PAGE_LINES),
+        missing=missing, faults=sorted({*faults.values(), *unreadable}), datasets=datasets, dataset=dataset,
+        waiting=[(one, path_of(one.approval)) for one in waiting],
     )  # fmt: skip
     if missing:
         response.headers["Refresh"] = str(REFRESH_S)
@@ -57,21 +84,36 @@ def show_index(desk: TheDesk, dataset: str = "") -> Response:
 
 
 def _lines(audits: dict[str, AuditResult], data: HistoryData) -> list[IndexLine]:
-    names = [(name, number == 0) for name, audit in audits.items() for number in range(len(audit.metrics))]
-    lines = [IndexLine(name, row, first) for (name, first), row in zip(names, data.rows, strict=True)]
+    names = [name for name, audit in audits.items() for _ in audit.metrics]
+    costs = {name: (one.release.price.rho_nano or 0, one.release.price.epsilon_nano) for name, one in audits.items()}
+    lines = [IndexLine(name, row, False, costs[name]) for name, row in zip(names, data.rows, strict=True)]
     of_audits = {name: [line for line in lines if line.name == name] for name in audits}
     return [line for name in reversed(audits) for line in of_audits[name]]
+
+
+def _on_page(lines: list[IndexLine], number: int) -> list[IndexLine]:
+    """The lines of one page; each audit can be chosen once."""
+    found, known = list[IndexLine](), set[str]()
+    for line in lines[(number - 1) * PAGE_LINES : number * PAGE_LINES]:
+        found.append(replace(line, first=line.name not in known))
+        known.add(line.name)
+    return found
 
 
 @router.get("/audits/{name}")
 def show_audit(desk: TheDesk, name: str) -> Response:
     """One audit: what was found, and what can be done with it."""
+    return _audit(desk, name)
+
+
+def _audit(desk: Desk, name: str, typed: Mapping[str, str] = NOTHING_TYPED, fault: str = "") -> Response:
     audit = desk.kept.audit(name)
     data: AuditData = audit.view.data
     row = history_data([audit]).rows[0]
     return page(
         desk, "audit.html.j2", section="Audits", about=audit.question.dataset, name=name, audit=audit,
-        data=data, row=row, languages=LANGUAGES,
+        data=data, row=row, typed=typed, asked_for=typed.get("asked_for", desk.settings.asked_for or ""),
+        fault=in_labels(fault), status=422 if fault else 200,
     )  # fmt: skip
 
 
@@ -96,17 +138,20 @@ def show_mending(desk: TheDesk, name: str, ratio: float = FOUR_FIFTHS) -> Respon
 @router.post("/audits/{name}/watch")
 def watch(desk: TheDesk, name: str, sent: Sent) -> Response:
     """Have the verdict watched; spends ε, once."""
-    audit, back = desk.kept.audit(name), f"/audits/{name}"
+    dataset, asked_for = desk.kept.audit(name).question.dataset, sent.typed.get("asked_for", "").strip()
     epsilon, margin = sent.typed.get("epsilon", "").strip(), sent.typed.get("margin", "0").strip()
-    if not margin.removeprefix("-").isdecimal():
-        raise QuestionRefused("The number of people is a whole number. Go back and try again.")
+    try:
+        require_purpose(dataset, asked_for)
+        if not margin.removeprefix("-").isdecimal():
+            raise QuestionRefused(f"{margin!r} is no whole number of people: write one, such as 0.")
+    except QuestionRefused as error:
+        return _audit(desk, name, sent.typed, str(error))
 
     def act(step: Step) -> str:
-        with desk.auditor(step) as auditor:
-            auditor.watch(audit, epsilon, margin=int(margin))
-        return f"/watches/{audit.release.dataset}"
+        asked = AskedWatch(audit=name, epsilon=epsilon, margin=int(margin), asked_for=asked_for)
+        return answer_or_wait(desk, asked, step)
 
-    return go(desk, f"/tasks/{desk.tasks.begin('Setting the watch', back, act).id}")
+    return go(desk, f"/tasks/{desk.tasks.begin('Setting the watch', f'/audits/{name}', act).id}")
 
 
 @router.get("/watches/{dataset}")

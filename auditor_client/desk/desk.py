@@ -11,10 +11,14 @@ from typing import BinaryIO, Final
 
 from auditor_client.auditor import Auditor
 from auditor_client.audits.planned import PlannedAudit
+from auditor_client.audits.planned_training import PlannedTraining
 from auditor_client.desk.door import Door
 from auditor_client.desk.kept import KeptAudits
 from auditor_client.desk.tasks import Step, Tasks
+from auditor_client.desk.waiting import WaitingQuestions
+from auditor_client.exchange.sign_in import SignInBegun
 from auditor_client.settings import AuditorSettings
+from shared.identity_providers import SignInOffer
 
 DRAFTS_MAX: Final = 30
 """How many questions are remembered with their files; the oldest are forgotten first."""
@@ -56,16 +60,46 @@ class DraftQuestion:
             return f"the decisions in {self.decision}"
         return self.model.name if self.other is None else f"{self.model.name} and {self.other.name}"
 
+    @property
+    def every_file(self) -> dict[str, Path]:
+        """All files that it is asked with, by argument."""
+        models = {"model": self.model, "other": self.other}
+        return {**self.files, **{name: path for name, path in models.items() if path is not None}}
+
+
+@dataclass(slots=True)
+class DraftTraining:
+    """A training as far as it was typed.
+
+    Attributes:
+        dataset: Whom the model is learned from.
+        typed: What was typed, by field.
+        fault: Why it could not be priced or asked.
+        planned: What it would cost.
+    """
+
+    dataset: str
+    typed: dict[str, str] = field(default_factory=dict)
+    fault: str = ""
+    planned: PlannedTraining | None = None
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+
 
 class Desk:
     """Everything that pages need; nothing of it outlives the process but receipts and notes."""
 
     def __init__(self, settings: AuditorSettings, port: int) -> None:
-        self.settings = settings
+        self.settings = settings.model_copy(update={"wait_approval": 0})  # a page shows what waits
         self.door = Door(port)
         self.tasks = Tasks()
         self.kept = KeptAudits(settings.receipts)
+        self.waiting = WaitingQuestions(settings.receipts)
         self.drafts: dict[str, DraftQuestion] = {}
+        self.offer: SignInOffer | None = None
+        self.begun: SignInBegun | None = None
+        self.back = ""
+        """Where a sign-in goes on: at what it interrupted."""
+        self.trainings: dict[str, DraftTraining] = {}
         self._folder = TemporaryDirectory(prefix="auditor-desk-", ignore_cleanup_errors=True)
 
     def auditor(self, on_step: Step = lambda _: None, asked_for: str | None = None) -> Auditor:
@@ -82,6 +116,14 @@ class Desk:
         self.drafts[draft.id] = draft
         for id_ in list(self.drafts)[:-DRAFTS_MAX]:
             shutil.rmtree(self.drafts.pop(id_).folder, ignore_errors=True)
+        return draft
+
+    def draft_training(self, dataset: str) -> DraftTraining:
+        """A new training about a dataset."""
+        draft = DraftTraining(dataset)
+        self.trainings[draft.id] = draft
+        for id_ in list(self.trainings)[:-DRAFTS_MAX]:
+            del self.trainings[id_]
         return draft
 
     def keep_file(self, folder: Path, name: str, content: BinaryIO) -> Path:

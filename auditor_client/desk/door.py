@@ -3,7 +3,8 @@
 The server listens on loopback, where every program and every user of the machine can reach it, and where any page in
 the browser can send requests. So each request is refused that names another host (a name rebound to this machine),
 that another page sent, or that lacks the cookie which the token was exchanged for once. The cookie's path has random
-characters of its own, because a browser sends cookies to every port of a host.
+characters of its own, because a browser sends cookies to every port of a host. One path takes a browser back that the
+desk sent to an identity provider: another site leads it there, so it has a lax cookie of its own, and no page to show.
 """
 
 import hmac
@@ -17,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from auditor_client.exchange.sign_in import CALLBACK
 from shared.look import HEADERS
 
 ADDRESS: Final = "127.0.0.1"
@@ -34,12 +36,14 @@ class Door:
     """What one process of the desk lets in."""
 
     def __init__(self, port: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.port = port
         self.root = f"/{secrets.token_urlsafe(12)}"
         self._hosts = tuple(f"{name}:{port}" for name in (ADDRESS, "localhost"))
         self._token: str | None = secrets.token_urlsafe(32)
         self._used = ""
         self._entrant = secrets.token_urlsafe(32)
         self._session: str | None = secrets.token_urlsafe(32)
+        self._away = secrets.token_urlsafe(32)
         self._expires = clock() + TOKEN_S
         self._clock = clock
         self.form_token = secrets.token_urlsafe(32)
@@ -64,12 +68,23 @@ class Door:
         """Whether a form is one that this desk gave out."""
         return isinstance(sent, str) and _same(sent, self.form_token)
 
+    def expect_back(self, response: Response, path: str) -> None:
+        """Have the browser of an answer come back to a path from another site."""
+        self._away = secrets.token_urlsafe(32)
+        response.set_cookie(COOKIE, self._away, TOKEN_S, path=path, httponly=True, samesite="lax")
+
+    def is_back(self, headers: Headers) -> bool:
+        """Whether that browser sent these."""
+        return _has_cookie(headers, self._away)
+
     def _answer(self, method: str, path: str, headers: Headers) -> Response | None:
         """What a request is answered that may not come in, or that comes in for the first time; None for others."""
         if headers.getlist("host") not in [[host] for host in self._hosts]:
             return _refused(HTTPStatus.MISDIRECTED_REQUEST, "The desk answers to no other name of this machine.")
         if method not in _METHODS:
             return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "The desk has pages and forms alone.")
+        if path == CALLBACK and method == "GET":
+            return None
         if path.startswith(ENTRANCE):
             return self._entered(method, path.removeprefix(ENTRANCE), headers)
         if not self._may_send(method, headers):

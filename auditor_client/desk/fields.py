@@ -13,9 +13,11 @@ from pydantic.fields import FieldInfo
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AUTO, STRATEGIES, AuditRequest
+from auditor_client.asking.training import ALGORITHMS, FollowingAudit, TrainingRequest
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, UntilDecided
+from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import About
-from auditor_client.findings.reading import ESTIMATORS, Reading
+from auditor_client.findings.reading import ESTIMATORS, UNREAD_BY_TRAININGS, Reading
 from shared.datasets import DatasetDescription
 
 LABELS: Final[Mapping[str, str]] = {
@@ -25,7 +27,7 @@ LABELS: Final[Mapping[str, str]] = {
     "decision": "Column of decisions", "above": "Favourable above a score of", "label": "Label column",
     "edges": "Edges of a score’s bands", "within": "Stability within", "free": "Stability: free columns",
     "version": "Version of the records", "refines": "Refines the release", "people": "How many people",
-    "accepted": "Share accepted", "positive": "Share with a true label", "ratio": "Ratio to find",
+    "accepted": "Share accepted", "positive": "Share with a true label", "ratio": "Ratio of the rates",
     "shares": "Shares of the groups", "rates": "Rates of the groups", "threshold": "Threshold of the ratio",
     "level": "Level of the intervals", "joint": "All intervals together", "judged": "Least size of a judged group",
     "edition": "Edition of the estimator", "supports_from": "Your own data about the same people",
@@ -37,6 +39,11 @@ LABELS: Final[Mapping[str, str]] = {
     "asked_for": "What it is asked for",
     "name": "Name of the column", "key": "Column with the person keys", "value": "Column with the values",
     "type": "What the values are", "too_large": "Of counts above everybody", "negative": "Of negative counts",
+    "algorithm": "Learner", "features": "What it may use", "groups": "Part of ε that finds the best-off group",
+    "splits": "Part of ε that chooses splits", "tables": "Part of ε that learns scores",
+    "fairness": "Part of ε for the covariance", "points": "Points for a unit of log odds",
+    "lowered": "Group whose scores are lowered", "audit_on": "Audit it on", "audit_epsilon": "ε of that audit",
+    "audit_version": "Version of the records there",
     "dataset": "Dataset", "model": "Model file", "decisions": "File of decisions", "other": "Second model file",
 }  # fmt: skip
 """What a field is called on a page; others by their names."""
@@ -45,12 +52,18 @@ _CHOICES: Final[Mapping[str, Sequence[str]]] = {
     "decimal": (".", ","), "encoding": ("utf-8", "utf-8-sig", "latin-1", "cp1252"),
 }  # fmt: skip
 _FILES: Final = ("supports_from", "group_totals")
-_LINES: Final = ("where", "missing")
+_LINES: Final = ("where", "missing", "features")
 """Fields of which each line is one, because a value may hold commas."""
-_APART: Final = ("sensitive", "epsilon", "metrics", "decision", "assumption")
+_APART: Final = ("sensitive", "epsilon", "metrics", "decision", "assumption", "features")
 """Fields that the page shows in its own way."""
 _FIRST: Final = ("favourable", "people", "where", "by", "strategy", "mechanism")
 """Fields that are asked first; the others stand in sections that are folded."""
+_OF_LEARNERS: Final[Mapping[str, Sequence[str]]] = {
+    "A tree": ("depth", "splits", "groups"),
+    "Scores (fair_linear)": ("points", "tables", "label_quantiles", "group_quantiles"),
+    "Learners of publications": ("similarity", "penalty", "free_covariance", "fairness", "lowered"),
+}
+"""The fields of a training that are some learners' own."""
 _NAMED: Final = re.compile(r"`(?:Auditor\.[a-z_]+|([a-z_]+))`")
 
 
@@ -95,6 +108,36 @@ def sections(dataset: DatasetDescription) -> Mapping[str, tuple[FormField, ...]]
     return {title: tuple(_fields(kind, dataset, (*_APART, *_FIRST))) for title, kind in kinds.items()}
 
 
+def first_training_fields(dataset: DatasetDescription) -> tuple[FormField, ...]:
+    """The fields of a training that are asked first."""
+    learners = [name for name in ALGORITHMS if name in (dataset.trainings or ())]
+    labels = tuple(column.name for column in dataset.columns if column.label)
+    made = {name: _field(name, info, dataset) for name, info in TrainingRequest.model_fields.items()}
+    return (
+        replace(made["algorithm"], kind="choice", options=tuple(learners)),
+        replace(made["label"], kind="choice", default=labels[0], options=labels) if labels else made["label"],
+    )
+
+
+def training_sections(dataset: DatasetDescription, datasets: Sequence[str]) -> Mapping[str, tuple[FormField, ...]]:
+    """All further fields of a training, by the titles of their sections; `datasets` are those to audit the model on."""
+    of_learners = [name for names in _OF_LEARNERS.values() for name in names]
+    without = (*_APART, *of_learners, "algorithm", "label")
+    following = [
+        replace(one, kind="choice", options=("", *datasets)) if one.name == "audit_on" else one
+        for one in _fields(FollowingAudit, dataset, ())
+    ]
+    return {
+        **{
+            title: tuple(_field(name, TrainingRequest.model_fields[name], dataset) for name in names)
+            for title, names in _OF_LEARNERS.items()
+        },
+        "More of the training": tuple(_fields(TrainingRequest, dataset, without)),
+        "How the answer is read": tuple(_fields(Reading, dataset, UNREAD_BY_TRAININGS)),
+        "An audit in the same run": tuple(following),
+    }
+
+
 def link_fields(dataset: DatasetDescription) -> tuple[FormField, ...]:
     """The fields of values that are linked."""
     fields = _fields(LinkRequest, dataset, ())
@@ -116,6 +159,18 @@ def values_of(form: Mapping[str, str], kinds: Iterable[type[BaseModel]]) -> dict
     return values
 
 
+def require_purpose(dataset: DatasetDescription, asked_for: str) -> None:
+    """Refuse what is asked without a word about what for, where the holder wants one.
+
+    Raises:
+        QuestionRefused: So it is; nothing was asked.
+    """
+    if dataset.purpose_required and not asked_for.strip():
+        raise QuestionRefused(
+            f"Whoever asks about {dataset.name!r} says what for: fill it in (`asked_for`). Nothing was asked."
+        )
+
+
 def in_labels(text: str) -> str:
     """A text that names arguments in backquotes, with the labels of their fields."""
     return _NAMED.sub(lambda match: f"“{label_of(match[1])}”" if match[1] in _every_name() else match[0], text)
@@ -128,7 +183,17 @@ def field_of(text: str, names: Iterable[str]) -> str | None:
 
 
 def _every_name() -> set[str]:
-    kinds = (AuditRequest, Reading, Assumption, OnHand, UntilDecided, About, LinkRequest)
+    kinds = (
+        AuditRequest,
+        Reading,
+        Assumption,
+        OnHand,
+        UntilDecided,
+        About,
+        LinkRequest,
+        TrainingRequest,
+        FollowingAudit,
+    )
     return {*LABELS, *(name for kind in kinds for name in kind.model_fields)}
 
 

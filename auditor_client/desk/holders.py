@@ -1,5 +1,6 @@
 """What the holder offers and what is left of budgets; receipts and their check; evidence bundles."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +13,7 @@ from auditor_client.desk.pages import Sent, TheDesk, page
 from auditor_client.desk.words import spent_share
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
 from auditor_client.exchange.receipts import ReceiptsReport, check_receipts
-from auditor_client.tables import dataset_table
+from auditor_client.tables import budget_notices, dataset_table
 
 router = APIRouter()
 
@@ -22,10 +23,9 @@ def show_budgets(desk: TheDesk) -> Response:
     """What was granted, spent and is left, and the datasets that it is about."""
     with desk.auditor() as auditor:
         budgets, datasets = auditor.budgets(), auditor.datasets()
-    return page(
-        desk, "budgets.html.j2", section="Budgets", budgets=[(one, spent_share(one)) for one in budgets],
-        datasets=datasets,
-    )  # fmt: skip
+    now = datetime.now(UTC)
+    shown = [(one, spent_share(one), budget_notices(one, now)) for one in budgets]
+    return page(desk, "budgets.html.j2", section="Budgets", budgets=shown, datasets=datasets)
 
 
 @router.get("/datasets/{name}")

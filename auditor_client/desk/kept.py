@@ -8,7 +8,7 @@ from auditor_client.audits.history import kept_answers, noted_audit
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.findings.notes import Notes
+from auditor_client.findings.notes import Note, Notes
 
 _LACKING: Final = "Its receipt is missing or does not fit its note."
 
@@ -46,6 +46,10 @@ class KeptAudits:
         with self._lock:
             self._computed[name] = audit
         return audit
+
+    def notes_of(self, file: str) -> tuple[Note, ...]:
+        """The notes of audits of a model, by the digest of its file."""
+        return tuple(note for note in self._notes.read() if note.model.file == file)
 
     def computed(self) -> tuple[dict[str, AuditResult], dict[str, str], int]:
         """The audits that are computed, the earliest first; why others cannot be; how many are yet to come.

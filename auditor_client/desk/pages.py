@@ -35,7 +35,8 @@ FIELD_BYTES_MAX: Final = 64 * 1024
 FIELDS_MAX: Final = 200
 FILES_MAX: Final = 4
 SECTIONS: Final = {
-    "Audits": "", "New audit": "/new", "Budgets": "/budgets", "Receipts": "/receipts", "Bundles": "/bundles",
+    "Audits": "", "New audit": "/new", "Trainings": "/trainings", "Budgets": "/budgets", "Receipts": "/receipts",
+    "Bundles": "/bundles",
 }  # fmt: skip
 """The desk's pages, and where they are."""
 
@@ -98,7 +99,8 @@ def page(
     rehearsal = None if about is None or about.rehearsal is None else rehearsal_line(about.rehearsal)
     made = _environment().get_template(template).render(
         root=desk.door.root, form_token=desk.door.form_token, section=section, sections=SECTIONS,
-        holder=desk.settings.holder_url, receipts=desk.kept.receipts.directory, rehearsal=rehearsal, **context,
+        holder=desk.settings.holder_url, receipts=desk.kept.receipts.directory, rehearsal=rehearsal,
+        signs_in=desk.settings.key is None, **context,
     )  # fmt: skip
     return HTMLResponse(made, status)
 

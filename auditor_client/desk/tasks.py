@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from auditor_client.errors import AuditorError
+from auditor_client.errors import AuditorError, SignInNeeded
 
 Step = Callable[[str], None]
 TASKS_MAX: Final = 100
@@ -23,6 +23,7 @@ class Task:
         steps: What was done, in order.
         result: Where to go on.
         fault: Why it was not done.
+        needs_sign_in: Whether nobody is signed in any more.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Task:
     steps: list[str] = field(default_factory=list)
     result: str | None = None
     fault: str | None = None
+    needs_sign_in: bool = False
 
     @property
     def ended(self) -> bool:
@@ -64,6 +66,7 @@ def _run(task: Task, act: Callable[[Step], str]) -> None:
     try:
         task.result = act(task.steps.append)
     except (AuditorError, OSError) as error:
+        task.needs_sign_in = isinstance(error, SignInNeeded)
         task.fault = str(error)
     except Exception as error:  # noqa: BLE001 - last: a text instead of a page that waits for ever
         task.fault = (

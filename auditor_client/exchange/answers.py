@@ -1,15 +1,24 @@
 """An answer that is charged: asked, verified, and kept before anything in it is used, whatever was asked."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
-from auditor_client.errors import HolderLied, HolderUnavailable, ReceiptsDamaged
+from auditor_client.approval_words import approval_words
+from auditor_client.errors import ApprovalAwaited, HolderLied, HolderUnavailable, ReceiptsDamaged
 from auditor_client.exchange.holder import HolderClient, UnverifiedRelease
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import AnyRelease
+from auditor_client.text import loss_words, readable
+from shared.amounts import Loss
+from shared.approvals import Approval
 from shared.releases import SigningKey, SigningKeys
+
+FIRST_PAUSE_S: Final = 2.0
+LONGEST_PAUSE_S: Final = 60.0
+"""Between two looks whether a request is approved: each pause is twice the one before, up to a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +39,40 @@ class KeptAnswer(Generic[AnyRelease]):
 
 
 @dataclass(frozen=True, slots=True)
+class AskedOnce:
+    """What is asked, as a request for its approval names it: by the release that it gets, and its charge."""
+
+    release: str
+    charge: Loss
+
+    def require_same(self, approval: Approval) -> None:
+        """Refuse a request that is about something else.
+
+        Raises:
+            HolderLied: So it is.
+        """
+        if (approval.id, approval.charge) != (self.release, self.charge):
+            raise HolderLied(
+                f"The holder has a budget officer approve {readable(approval.id)} for {loss_words(approval.charge)}, "
+                f"and not what you asked, {self.release} for {loss_words(self.charge)}. Withdraw it "
+                "(`Auditor.withdraw`), and report it to the holder's administrator."
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class ChargedAnswers:
     """Has one holder answer, and keeps what it answers in one receipts directory."""
 
     holder: HolderClient
     receipts: Receipts
+    on_step: Callable[[str], None]
 
     def answered(
         self,
         ask: Callable[[HolderClient], UnverifiedRelease],
         verified: Callable[[Mapping[str, Any], SigningKeys], AnyRelease],
         *,
+        asked: AskedOnce,
         again: str,
     ) -> KeptAnswer[AnyRelease]:
         """Ask, verify, keep the receipt: in this order.
@@ -48,15 +80,18 @@ class ChargedAnswers:
         Args:
             ask: Sends the request.
             verified: Checks what came against everything that is known before it, with the holder's keys.
+            asked: What it is, which a request for its approval has to be about.
             again: What to heed when asking again later, for the error where nothing came.
 
         Raises:
+            ApprovalAwaited: A budget officer has to approve it first, and did not in the time that is waited for it.
+            ApprovalDeclined: One declined it.
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
         keys = self.receipts.pin(self.holder.keys())
         try:
-            unverified = ask(self.holder)
+            unverified = self._once_approved(ask, asked)
         except HolderUnavailable as error:
             raise HolderUnavailable(f"{error} {again}") from error
         try:
@@ -68,6 +103,29 @@ class ChargedAnswers:
             raise HolderLied(f"{error} {self._evidence(unverified.body)}") from error
         key = next(key for key in keys.keys if key.id == release.key)
         return KeptAnswer(release, unverified.document, receipt, key)
+
+    def _once_approved(self, ask: Callable[[HolderClient], UnverifiedRelease], asked: AskedOnce) -> UnverifiedRelease:
+        """What comes; where a budget officer has to approve it first, that is waited for as long as is wanted."""
+        try:
+            return ask(self.holder)
+        except ApprovalAwaited as error:
+            asked.require_same(error.approval)
+            if not self.holder.wait_approval_s:
+                raise
+            self.on_step(str(error))
+            found = self._decided(error.approval)
+            if found.state not in ("approved", "declined", "answered"):
+                raise ApprovalAwaited(approval_words(found), found) from error
+        return ask(self.holder)
+
+    def _decided(self, approval: Approval) -> Approval:
+        """A request once it does not wait any more, or when nobody decided in time."""
+        give_up_at, pause_s = time.monotonic() + self.holder.wait_approval_s, FIRST_PAUSE_S
+        while approval.state == "waiting" and (left_s := give_up_at - time.monotonic()) > 0:
+            time.sleep(min(pause_s, left_s))
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            approval = self.holder.approval(approval.dataset, approval.id)
+        return approval
 
     def _evidence(self, body: bytes) -> str:
         """Keep a false answer, and say where; a failure to keep it must not hide that it is false."""

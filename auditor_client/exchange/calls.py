@@ -4,36 +4,55 @@ The holder is not trusted. An answer is read up to its limits, no redirect is fo
 key is sent to the holder's own address alone. Every call may be repeated: reading changes nothing,
 a plan is charged once, however often it is asked (2-privacy §3, *Identity*), and the same derived column is made once.
 So connection errors, timeouts, 429, 503 and a column that is not ready yet are tried again, within a bound on attempts
-and on total time. No other file uses httpx.
+and on total time. An identity provider is asked once, within limits of its own. No other file uses httpx.
 """
 
-import ipaddress
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final, TypeVar
 
 import httpx
 import stamina
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
-from auditor_client.errors import ColumnNotReady, HolderLied, HolderUnavailable, SettingsRefused, refusal
+from auditor_client.approval_words import approval_words
+from auditor_client.errors import (
+    ApprovalAwaited,
+    ColumnNotReady,
+    HolderLied,
+    HolderUnavailable,
+    ProviderUnavailable,
+    SettingsRefused,
+    SignInNeeded,
+    Unauthenticated,
+    refusal,
+)
 from auditor_client.settings import read_token
-from auditor_client.text import readable
+from auditor_client.text import first_fault, readable
+from shared.approvals import Approval
+from shared.identity_providers import is_address, is_loopback
 from shared.problems import Problem
 
 HttpClient = httpx.Client
+Shown = str | Path | Callable[[], str] | None
+"""What shows who asks: a key; the file of a token, or what renews one, asked at each call; None where nobody does."""
+PROVIDER_S: Final = 15.0
+PROVIDER_BYTES_MAX: Final = 512 * 1024
 
 _RETRIED_STATUSES: Final = (429, 503)
 _PIECE_BYTES: Final = 1024 * 1024
 _ResultT = TypeVar("_ResultT")
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +85,7 @@ class HttpCaller:
         http: HttpClient | None = None,
         *,
         url: str,
-        key: str | Path,
+        key: Shown,
         allow_plain_http: bool = False,
         limits: CallLimits = _DEFAULT_LIMITS,
     ) -> None:
@@ -75,7 +94,7 @@ class HttpCaller:
         Args:
             http: For a certificate authority or a proxy of your own; by default a plain client.
             url: The holder's address, with or without a path in front of `/v1`.
-            key: The auditor's key; or the file of a token, read again at each call.
+            key: The auditor's key or token, or where it comes from at each call.
             allow_plain_http: Let the key travel unencrypted to another machine.
             limits: Bounds on time, attempts and size.
 
@@ -84,7 +103,9 @@ class HttpCaller:
         """
         address = _checked_url(url, allow_plain_http)
         # A proxy from the environment reads a plain request, key included; it only forwards an encrypted one.
-        self._http = http if http is not None else httpx.Client(trust_env=address.scheme == "https")
+        self._http = (
+            http if http is not None else httpx.Client(verify=_authorities(), trust_env=address.scheme == "https")
+        )
         self._owns_http = http is None
         self._key = key
         self._limits = limits
@@ -98,12 +119,13 @@ class HttpCaller:
     def call(
         self, method: str, path: str, content: bytes | Path | None = None, *, media_type: str = "application/json"
     ) -> bytes:
-        """Send a request until it is answered, and return the body of a 200 or 201; empty of a 204.
+        """Send a request until it is answered, and return the body of a success; empty of a 204.
 
         The path is quoted, from "/v1" on. The content is a body; of a file, which is streamed, the path.
 
         Raises:
             HolderRefused: The holder sent a problem document; the class says which.
+            ApprovalAwaited: The holder keeps the request until a budget officer approves it.
             HolderUnavailable: No answer within the limits, or what answered is no holder.
             HolderLied: The answer exceeds its limit or repeats the key.
         """
@@ -126,7 +148,7 @@ class HttpCaller:
         raise HolderUnavailable(f"The holder at {self.url} was not asked: no attempt is allowed.")
 
     def _attempt(self, sending: "_Sending", give_up_at: float) -> bytes:
-        path, key = sending.path, self._key if isinstance(self._key, str) else read_token(self._key)
+        path, key = sending.path, _now(self._key)
         attempt_s = self._limits.attempt_s + sending.size / self._limits.bytes_sent_per_s
         seconds = max(min(attempt_s, give_up_at - time.monotonic()), 0.001)
         try:
@@ -139,20 +161,26 @@ class HttpCaller:
                     "ask again: a plan that was charged is answered again at no cost."
                 )
             ) from error
-        if key.encode() in answer.body:
+        if key is not None and key.encode() in answer.body:
             raise HolderLied(f"The holder's answer to {path} repeats your key. Do not use it, and ask for a new key.")
         if answer.status in (200, 201, 204):
             return answer.body
+        if answer.status == 202:
+            raise _awaited(fitted(Approval, answer.body, path))
         failure = self._failure(answer, path)
+        if isinstance(failure, Unauthenticated) and callable(self._key):
+            raise SignInNeeded(f"The holder no longer takes your sign-in: {failure} Sign in again: `auditor login`.")
         if answer.status in _RETRIED_STATUSES or isinstance(failure, ColumnNotReady):
             raise _TryAgain(failure, after_s=answer.retry_after_s)
         raise failure
 
-    def _exchange(self, sending: "_Sending", key: str, seconds: float) -> "_Answer":
+    def _exchange(self, sending: "_Sending", key: str | None, seconds: float) -> "_Answer":
         """One request and its answer, read up to the limits."""
         give_up_at = time.monotonic() + seconds
         # `identity`: a small compressed body can grow without bound while it is unpacked.
-        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "Accept-Encoding": "identity"}
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
         if sending.content is not None:
             headers |= {"Content-Type": sending.media_type, "Content-Length": str(sending.size)}
         timeout = httpx.Timeout(seconds, connect=min(seconds, self._limits.connect_s))
@@ -163,21 +191,13 @@ class HttpCaller:
             headers=headers,
             extensions={"timeout": timeout.as_dict()},
         )
-        response = self._http.send(request, stream=True, follow_redirects=False)
         try:
-            body = bytearray()
-            for chunk in response.iter_raw():
-                body += chunk
-                if len(body) > self._limits.answer_bytes_max:
-                    raise HolderLied(
-                        f"The holder's answer to {sending.path} exceeds {self._limits.answer_bytes_max} bytes, "
-                        "more than any answer of the contract. The rest was not read."
-                    )
-                if time.monotonic() > give_up_at:
-                    raise TimeoutError
-            return _Answer(response.status_code, response.headers, bytes(body))
-        finally:
-            response.close()
+            return _received(self._http, request, give_up_at, self._limits.answer_bytes_max)
+        except _TooLong:
+            raise HolderLied(
+                f"The holder's answer to {sending.path} exceeds {self._limits.answer_bytes_max} bytes, "
+                "more than any answer of the contract. The rest was not read."
+            ) from None
 
     def _failure(self, answer: "_Answer", path: str) -> Exception:
         """The error for an answer that is no success."""
@@ -240,6 +260,57 @@ class _Answer:
         return max((timestamp.replace(tzinfo=timestamp.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
 
 
+class _TooLong(Exception):
+    """An answer exceeds its limit."""
+
+
+def _received(http: HttpClient, request: httpx.Request, give_up_at: float, bytes_max: int) -> _Answer:
+    """Send a request, follow no redirect, and read the answer up to a limit."""
+    response = http.send(request, stream=True, follow_redirects=False)
+    try:
+        body = bytearray()
+        for chunk in response.iter_raw():
+            body += chunk
+            if len(body) > bytes_max:
+                raise _TooLong
+            if time.monotonic() > give_up_at:
+                raise TimeoutError
+        return _Answer(response.status_code, response.headers, bytes(body))
+    finally:
+        response.close()
+
+
+def ask_provider(method: str, url: str, form: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]]:
+    """Ask an identity provider once: the status, and the JSON object of its answer; an empty one of an empty answer.
+
+    Raises:
+        ProviderUnavailable: There is no answer in time, or none of that form.
+    """
+    if not is_address(url, plain=True):
+        raise ProviderUnavailable("The identity provider names an address that is neither of https nor of this machine")
+    address = httpx.URL(url)
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+    timeout = httpx.Timeout(PROVIDER_S)
+    request = httpx.Request(method, url, data=form, headers=headers, extensions={"timeout": timeout.as_dict()})
+    give_up_at = time.monotonic() + PROVIDER_S
+    try:
+        with httpx.Client(trust_env=address.scheme == "https") as http:
+            answer = _within(PROVIDER_S, lambda: _received(http, request, give_up_at, PROVIDER_BYTES_MAX))
+        return answer.status, parsed(answer.body, "a sign-in") if answer.body.strip() else {}
+    except (httpx.HTTPError, TimeoutError, _TooLong, HolderUnavailable) as error:
+        raise ProviderUnavailable(
+            f"The identity provider at {address.host} does not answer as it has to ({type(error).__name__}). Try again "
+            "in a moment; what was signed in before is kept."
+        ) from None
+
+
+def _now(shown: Shown) -> str | None:
+    """The key or token as it is now."""
+    if isinstance(shown, Path):
+        return read_token(shown)
+    return shown() if callable(shown) else shown
+
+
 class _TryAgain(Exception):
     """An attempt failed, and another may succeed; `failure` is raised if none does."""
 
@@ -294,6 +365,32 @@ def parsed(body: bytes, path: str) -> dict[str, Any]:
     )
 
 
+def fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:
+    """An answer as a type of the contract.
+
+    Raises:
+        HolderUnavailable: It is no JSON object, so no holder sent it.
+        HolderLied: It does not fit.
+    """
+    try:
+        return model.model_validate(parsed(body, path), extra="ignore")
+    except ValidationError as error:
+        where, why = map(readable, first_fault(error))
+        raise HolderLied(
+            f"The holder's answer to {path} does not fit the contract: {where or 'the answer'}: {why}. It was not "
+            "used; report it to the holder's administrator."
+        ) from error
+
+
+def _awaited(approval: Approval) -> ApprovalAwaited:
+    """What somebody reads whose request waits, and what to do."""
+    return ApprovalAwaited(
+        f"{approval_words(approval)} Ask the same again once it is approved, then you get the answer; "
+        f"`Auditor.approvals` shows its state. Its id is {approval.id}.",
+        approval,
+    )
+
+
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) == len(pairs):
@@ -305,6 +402,12 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+@cache
+def _authorities() -> ssl.SSLContext:
+    """The authorities that may sign a holder's certificate: reading them takes longer than a call."""
+    return httpx.create_ssl_context()
+
+
 def _checked_url(url: str, allow_plain_http: bool) -> httpx.URL:
     try:
         address = httpx.URL(url)
@@ -314,19 +417,12 @@ def _checked_url(url: str, allow_plain_http: bool) -> httpx.URL:
         raise SettingsRefused(f'The holder\'s address {url!r} must be a URL such as "https://holder.example".')
     if address.userinfo or address.query or address.fragment:
         raise SettingsRefused("The holder's address may hold no user, password, query or fragment.")
-    if address.scheme == "http" and not (allow_plain_http or _is_loopback(address.host)):
+    if address.scheme == "http" and not (allow_plain_http or is_loopback(address.host)):
         raise SettingsRefused(
             f"{url} would send your key unencrypted to another machine. Use https, or, in a network that you "
             "trust, set AUDITOR_ALLOW_PLAIN_HTTP=true."
         )
     return address
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _within(seconds: float, work: Callable[[], _ResultT]) -> _ResultT:

@@ -12,15 +12,17 @@ from typing import Any, Self, TypeVar
 from urllib.parse import quote as quoted
 from urllib.parse import urlencode
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from auditor_client.errors import HolderLied, NotFound
-from auditor_client.exchange.calls import HttpCaller, HttpClient, parsed
+from auditor_client.exchange.calls import HttpCaller, HttpClient, fitted, parsed
 from auditor_client.tables import budget_table, dataset_table
-from auditor_client.text import first_fault, loss_words, no_such, readable
+from auditor_client.text import loss_words, no_such, readable
+from shared.approvals import Approval, ApprovalList
 from shared.canonical import canonical_bytes
 from shared.columns import ColumnDescription, DerivedColumn
 from shared.datasets import Budget, DatasetDescription
+from shared.identity_providers import SignInOffer
 from shared.plans import Plan, Quote
 from shared.releases import LedgerPosition, SigningKeys
 from shared.text import ColumnId
@@ -106,18 +108,30 @@ class HolderClient(HttpCaller):
 
     Attributes:
         purpose: What is asked for, in one line: sent with all that is charged; None where nothing is to be said.
+        wait_approval_s: How long whoever asks waits for a budget officer's approval, in seconds; 0 for not at all.
     """
 
-    def __init__(self, http: HttpClient | None = None, *, purpose: str | None = None, **reached: Any) -> None:
+    def __init__(
+        self, http: HttpClient | None = None, *, purpose: str | None = None, wait_approval_s: float = 0, **reached: Any
+    ) -> None:
         """Prepare; sends nothing yet. How the holder is reached is as for any caller."""
         super().__init__(http, **reached)
         self.purpose = purpose
+        self.wait_approval_s = wait_approval_s
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def sign_in_offer(self) -> SignInOffer:
+        """Where auditors sign in, as the holder says it to everybody: nothing to be used unconfirmed.
+
+        Raises:
+            NotFound: Nowhere: they have keys.
+        """
+        return self._get(SignInOffer, "/v1/sign-in")
 
     def datasets(self) -> tuple[DatasetDescription, ...]:
         """All datasets that this auditor may ask about."""
@@ -139,7 +153,7 @@ class HolderClient(HttpCaller):
     def quote(self, dataset: str, plan: Plan) -> Quote:
         """A plan's price and noise; touches neither records nor budget."""
         path = f"{_dataset_path(dataset)}/quotes"
-        return _fitted(Quote, self.call("POST", path, _body(plan)), path)
+        return fitted(Quote, self.call("POST", path, _body(plan)), path)
 
     def release(self, dataset: str, plan: Plan) -> UnverifiedRelease:
         """Ask a plan: charged once, with the same answer however often it is asked.
@@ -155,7 +169,7 @@ class HolderClient(HttpCaller):
     def training_quote(self, dataset: str, training: Training) -> TrainingQuote:
         """A training's price, and how ε is divided; touches neither records nor budget."""
         path = f"{_dataset_path(dataset)}/trainings/quotes"
-        return _fitted(TrainingQuote, self.call("POST", path, _body(training)), path)
+        return fitted(TrainingQuote, self.call("POST", path, _body(training)), path)
 
     def training(self, dataset: str, training: Training) -> UnverifiedRelease:
         """Have a model trained: charged once, with the same answer however often it is asked.
@@ -169,7 +183,7 @@ class HolderClient(HttpCaller):
     def watch_quote(self, dataset: str, watch: Watch) -> WatchQuote:
         """A watch's price and noise; touches neither records nor budget."""
         path = f"{_dataset_path(dataset)}/watches/quotes"
-        return _fitted(WatchQuote, self.call("POST", path, _body(watch)), path)
+        return fitted(WatchQuote, self.call("POST", path, _body(watch)), path)
 
     def watch(self, dataset: str, watch: Watch) -> UnverifiedRelease:
         """Have a verdict watched: charged once, however often it is asked.
@@ -189,6 +203,25 @@ class HolderClient(HttpCaller):
         path = f"{_dataset_path(dataset)}/watches/{quoted(name, safe=':')}"
         return parsed(self.call("GET", path), path)
 
+    def approvals(self, dataset: str) -> tuple[Approval, ...]:
+        """What this auditor asked about a dataset that needed approval, in the order in which it was asked."""
+        found: list[Approval] = []
+        after = 0
+        while True:
+            page = self._get_of(dataset, ApprovalList, f"/approvals?after={after}")
+            found += page.approvals
+            if page.next is None or page.next <= after:
+                return tuple(found)
+            after = page.next
+
+    def approval(self, dataset: str, name: str) -> Approval:
+        """One of them, by its id."""
+        return self._get(Approval, _approval_path(dataset, name))
+
+    def withdraw(self, dataset: str, name: str) -> None:
+        """Take a request back that waits or is approved, by its id."""
+        self.call("DELETE", _approval_path(dataset, name))
+
     def columns(self, dataset: str) -> tuple[ColumnDescription, ...]:
         """This auditor's own derived columns of a dataset."""
         return self._get_of(dataset, _Columns, "/columns").columns
@@ -201,7 +234,7 @@ class HolderClient(HttpCaller):
         """Have a derived column made; the same again is the same column. Nothing is charged."""
         path = f"{_dataset_path(dataset)}/columns"
         content = canonical_bytes(column.document())
-        return _fitted(ColumnDescription, self.call("POST", path, content), path)
+        return fitted(ColumnDescription, self.call("POST", path, content), path)
 
     def send_values(self, dataset: str, name: str, file: Path) -> ColumnDescription:
         """Send the values of a linked column: all or nothing.
@@ -212,7 +245,7 @@ class HolderClient(HttpCaller):
             file: A CSV file with a header: the person key and `value`.
         """
         path = f"{_column_path(dataset, name)}/values"
-        return _fitted(ColumnDescription, self.call("PUT", path, file, media_type="text/csv"), path)
+        return fitted(ColumnDescription, self.call("PUT", path, file, media_type="text/csv"), path)
 
     def delete_column(self, dataset: str, name: str) -> None:
         """Have a derived column deleted, by its id."""
@@ -248,7 +281,7 @@ class HolderClient(HttpCaller):
             raise NotFound(text, code=error.code, status=error.status, fields=error.fields) from error
 
     def _get(self, model: type[_ModelT], path: str) -> _ModelT:
-        return _fitted(model, self.call("GET", path), path)
+        return fitted(model, self.call("GET", path), path)
 
 
 def _dataset_path(name: str) -> str:
@@ -259,16 +292,9 @@ def _column_path(dataset: str, name: str) -> str:
     return f"{_dataset_path(dataset)}/columns/{quoted(name, safe=':')}"
 
 
+def _approval_path(dataset: str, name: str) -> str:
+    return f"{_dataset_path(dataset)}/approvals/{quoted(name, safe=':')}"
+
+
 def _body(asked: Plan | Training | Watch) -> bytes:
     return json.dumps(asked.document()).encode()
-
-
-def _fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:
-    try:
-        return model.model_validate(parsed(body, path), extra="ignore")
-    except ValidationError as error:
-        where, why = map(readable, first_fault(error))
-        raise HolderLied(
-            f"The holder's answer to {path} does not fit the contract: {where or 'the answer'}: {why}. It was not "
-            "used; report it to the holder's administrator."
-        ) from error

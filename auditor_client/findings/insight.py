@@ -12,7 +12,7 @@ from auditor_client.asking.question import Question
 from auditor_client.asking.request import PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.drawing import DRAWS
-from auditor_client.estimation.results import OddsEstimate, ParityEstimate
+from auditor_client.estimation.results import Attribution, Estimate, OddsEstimate, ParityEstimate
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.joined import read_answers
@@ -21,9 +21,7 @@ from auditor_client.text import no_such
 from shared.schema import Group
 
 if TYPE_CHECKING:
-    from auditor_client.estimation.drawing import DRAWS
     from auditor_client.estimation.impact import ImpactRatio
-from auditor_client.estimation.results import Attribution, Estimate
 
 RULES_SHOWN_MAX: Final = 12
 """How many rules a report ranks and flips; `AuditResult.attribution` has all."""

@@ -27,6 +27,9 @@ ESTIMATORS: Final = ("posterior", "plug-in")
 FOUR_FIFTHS: Final = 0.8
 """The threshold of the four-fifths rule, which is about selection rates (29 CFR 1607.4 D)."""
 
+UNREAD_BY_TRAININGS: Final = ("estimator", "negative", "too_large", "threshold", "joint", "edition")
+"""The fields of a reading that say nothing of a training's answer."""
+
 LEVEL_MAX: Final = 0.999
 """The largest level whose coverage is measured (tests/statistical): beyond it an estimator's draws hardly reach."""
 

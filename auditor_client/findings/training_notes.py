@@ -61,6 +61,11 @@ class TrainingNote(BaseModel):
         """The note's digest, "sha256:<hex>"."""
         return digest(self.model_dump(mode="json"))
 
+    @property
+    def file_name(self) -> str:
+        """What the note's file is called, without its ending."""
+        return self.name.removeprefix("sha256:")
+
     def trained(self, kept: KeptAnswer[TrainingRelease]) -> Trained:
         """The trained model again, with the decisions that the note names.
 
@@ -114,7 +119,7 @@ class TrainingNotes:
         Raises:
             ReceiptsDamaged: It cannot be written.
         """
-        path = self.directory / f"{note.name.removeprefix('sha256:')}.json"
+        path = self.directory / f"{note.file_name}.json"
         try:
             write_durably(path, f"{note.model_dump_json(indent=1)}\n".encode())
         except OSError as error:

@@ -9,7 +9,9 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
@@ -62,6 +64,7 @@ class Provenance:
         differing: On how many of them the decision differed; 0 but for `terms` and `layers`.
         bound: The largest difference between score and the maker's own that rounding may make; None if there is none.
         largest: The largest difference that was found, in the score's own scale; None if not compared.
+        rehearsal_of: The dataset whose rehearsal the model was made in, of invented people; None of other models.
     """
 
     description: str
@@ -71,6 +74,7 @@ class Provenance:
     differing: int = 0
     bound: float | None = None
     largest: float | None = None
+    rehearsal_of: Annotated[str | None, Field(exclude_if=lambda of: of is None)] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,8 @@ def forecast(
     """Forecast a question, put by every strategy, and at smaller and larger ε.
 
     People and acceptance are the question's assumption, or those of the auditor's own data, where `supports` counts.
-    `kept` are the plans of answers that this one would be joined with; None if it is to be read by itself.
+    `kept` are the plans of answers that this one would be joined with; None if it is to be read by itself. Each look of
+    a reading is as exact as one answer at what all looks up to it lose together (docs/adr/0053).
 
     Raises:
         QuestionRefused: The assumption does not fit the groups, or supports are needed.
@@ -134,6 +135,7 @@ def forecast(
         knowing=knowing(question, chosen, supports=supports, reading=each),
         strata=_of_strata(question, supports, each) if question.strata else None,
         joined=None if kept is None else _joined(question, kept, supports, each),
+        looks=() if reading.looks is None else tuple(expected(question.at(nano)) for nano in reading.looks.amounts),
     )
 
 
@@ -291,8 +293,9 @@ def chances(
         audits = _audits(question.changed(assumption=assumption), supports, None, False, reading)
         if not all(abs(counts.ratio(reading.rule) - ratio) < 0.01 for counts in audits.people):
             continue
-        most = max(min(CHANCE_AUDITS_MAX, CHANCE_GROUPS_MAX // (len(question.groups) * len(audits.people))), 100)
-        most = max(most // 4, 100) if audits.slow else most
+        groups = len(question.groups) * len(audits.people)
+        most = max(min(CHANCE_AUDITS_MAX, CHANCE_GROUPS_MAX // groups), CHANCE_AUDITS_AT_ONCE)
+        most = max(most // 4, CHANCE_AUDITS_AT_ONCE) if audits.slow else most
         enough = partial(_is_known, ratio, bar)
         ranges = _simulated(audits, CHANCE_AUDITS_AT_ONCE, most, enough, seed)
         found.append(_chance(ratio, ranges, bar))

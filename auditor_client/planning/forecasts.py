@@ -119,6 +119,7 @@ class Forecast:
         knowing: Of the chosen question, by what is known beforehand.
         strata: Where groups are to be compared within strata.
         joined: Where the answer is to be joined with kept ones.
+        looks: Of each look, ascending, where it is asked until decided; all else is then of the last one.
     """
 
     chosen: Expectation
@@ -133,6 +134,7 @@ class Forecast:
     knowing: Mapping[Knowledge, Expectation] = field(default_factory=dict)
     strata: StrataForecast | None = None
     joined: JoinedForecast | None = None
+    looks: tuple[Expectation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

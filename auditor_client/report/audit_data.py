@@ -28,7 +28,7 @@ from auditor_client.report.rule_lines import RuleLine, rule_lines
 from auditor_client.report.rule_tree import TreeNode, rule_tree
 from auditor_client.report.score_pictures import ImpactRow, ScoreData, impact_row, score_data
 from auditor_client.report.strata_data import StrataData, strata_data
-from auditor_client.report.subject import Subject, subject
+from auditor_client.report.subject import Subject, rehearsed_model_words, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import amounts_words, loss_words
 from shared.amounts import NANO_PER_UNIT, NO_LOSS
@@ -54,6 +54,7 @@ class AuditData:
 
     subject: Subject
     model_name: str
+    rehearsed: str
     verdict: str
     headline: str
     explanation: str
@@ -92,6 +93,7 @@ def audit_data(finding: Finding) -> AuditData:
     return AuditData(
         subject=subject(finding.question),
         model_name=finding.about.model_name or "",
+        rehearsed=rehearsed_model_words(finding.question),
         verdict=first.verdict.value if first.ratio.defined else "undefined",
         headline=headlines.headline(finding),
         explanation=headlines.explanation(finding),

@@ -15,13 +15,10 @@ from auditor_client.findings.direct_use import direct_use
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.mending import Mended
 from auditor_client.findings.training_notes import TrainingNote
-from auditor_client.planning.capacity import Capacity
-from auditor_client.planning.forecasts import Expectation, Forecast
+from auditor_client.models.read_model import Provenance
 from auditor_client.report import headlines, prose
 from auditor_client.report.subject import subject
 from auditor_client.report.watch_data import KeptWatch, watch_document
-from shared.datasets import Budget
-from shared.plans import Quote
 from shared.trainings import TrainingRelease
 
 FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4")
@@ -100,8 +97,13 @@ def _source(question: Question) -> dict[str, Any]:
         return {}
     return {
         "columns": {held.column.name: held.id for held in source.columns},
-        "provenance": None if source.provenance is None else asdict(source.provenance),
+        "provenance": None if source.provenance is None else _provenance(source.provenance),
     }
+
+
+def _provenance(read: Provenance) -> dict[str, Any]:
+    """How a model was read; that it was made in a rehearsal only where it was."""
+    return {name: value for name, value in asdict(read).items() if name != "rehearsal_of" or value is not None}
 
 
 def _direct_use(finding: Finding, form: str) -> dict[str, Any]:
@@ -228,86 +230,6 @@ def mending_document(mended: Mended) -> dict[str, Any]:
     }
 
 
-def plan_document(
-    question: Question,
-    quote: Quote,
-    forecast: Forecast,
-    budget: Budget,
-    capacity: Capacity | None,
-    *,
-    target_width: float | None,
-) -> dict[str, Any]:
-    """A planned audit as JSON values."""
-    rules, model = question.rules, question.model
-    return {
-        "plan": question.plan.document(),
-        "quote": quote.model_dump(mode="json"),
-        "rules": len(rules),
-        "favourable_rules": sum(rule.favourable for rule in rules),
-        "model": {"rules_digest": model.rules, "file_digest": model.file},
-        "metrics": list(question.metrics),
-        "strategy": question.strategy,
-        "target_width": target_width,
-        **_members(forecast.reading, FORMAT, "level", "joint"),
-        **({} if forecast.reading.rule is None else {"judged": str(forecast.reading.rule)}),
-        "expectation": _expected(forecast.chosen),
-        "strategies": [_expected(expected) for expected in forecast.strategies],
-        "curve": [_expected(expected) for expected in forecast.curve],
-        "chances": [
-            {**_members(one, FORMAT, "ratio", "meets", "fails", "undecided", "simulated"), "standard_error": one.error}
-            for one in forecast.chances
-        ],
-        "knowing": [
-            {"supports": known.supports, "group_totals": known.totals, **_expected(expected)}
-            for known, expected in forecast.knowing.items()
-        ],
-        **_strata_forecast(forecast),
-        **_joined_forecast(forecast),
-        "other_people": [
-            {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()
-        ],
-        "assumption": {
-            **forecast.assumption.model_dump(),
-            "people": None if forecast.other_people is not None else forecast.assumption.people,
-            "supposed_people": forecast.assumption.supposed_people,
-            "from_supports": forecast.from_supports,
-        },
-        "budget": budget.model_dump(mode="json"),
-        **_capacity(capacity),
-    }
-
-
-def _capacity(found: Capacity | None) -> dict[str, Any]:
-    """How many audits of this width fit under what is left; left out where that is no question."""
-    if found is None:
-        return {}
-    other = {} if found.other is None else {found.other[0]: found.other[1]}
-    return {"audits_that_fit": {"asked": found.asked, **other}}
-
-
-def _strata_forecast(forecast: Forecast) -> dict[str, Any]:
-    """What comparing within strata gives and costs; left out without any."""
-    strata = forecast.strata
-    if strata is None:
-        return {}
-    return {
-        "strata": {
-            **_members(strata, FORMAT, "number", "people"),
-            "within": _expected(strata.within),
-            "without": _expected(strata.without),
-        }
-    }
-
-
-def _joined_forecast(forecast: Forecast) -> dict[str, Any]:
-    """What the answer gives together with kept ones; left out where it is to be read by itself."""
-    of_kept = forecast.joined
-    if of_kept is None:
-        return {}
-    now = None if of_kept.now is None else _expected(of_kept.now)
-    return {"joined": {"kept": of_kept.kept, "now": now, "then": _expected(of_kept.then)}}
-
-
 def history_document(
     findings: Sequence[Finding],
     unreadable: int,
@@ -408,8 +330,3 @@ def _json(value: Any, form: str = FORMAT) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value
-
-
-def _expected(expectation: Expectation) -> dict[str, Any]:
-    found = _members(expectation, FORMAT, "width", "error", "undecided")
-    return {"strategy": expectation.strategy, **expectation.amount, **found}

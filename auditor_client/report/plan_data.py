@@ -1,21 +1,23 @@
 """A planned audit as data: its price and what could be expected of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from auditor_client.asking.question import Question
+from auditor_client.findings.reading import Reading
 from auditor_client.planning.capacity import Capacity
 from auditor_client.planning.forecasts import Chance, Expectation, Forecast, JoinedForecast, StrataForecast
 from auditor_client.report.facts import Fact, subject_facts
-from auditor_client.report.formats import whole
+from auditor_client.report.formats import threshold_percent, whole
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.known_totals import KnowingRow, knowing_rows
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_of_reading, noise_words
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.widths import WidthCurve, planned_curve, width_words
-from auditor_client.text import loss_words
+from auditor_client.text import amounts_words, loss_words
 from shared.datasets import Budget
 from shared.plans import Quote
 from shared.wording import figure, joined, listed, said, said_of, sentence
@@ -33,6 +35,10 @@ _CHANCES: Final = sentence(
     "Of 100 audits so many would give each verdict, by what the ratio truly is (simulated {fewest} to {most} times "
     "each, standard error at most {error} in 100):"
 )
+_LOOKS: Final = sentence(
+    "Looks until it is decided, each at {each}, so that all hold together at {level}; the last costs the most. Of 100 "
+    "audits that are as supposed, at least so many would be decided by then:"
+)
 _STRATA: Final = sentence(
     "Within {number} values of {column} at the same charge: in one of them, with {people} people, the interval is "
     "expected to be {within} wide. Over all the {number} noises add up: asked without them, the interval of everybody "
@@ -47,6 +53,9 @@ _FIT_OTHERWISE: Final = {
     "laplace": sentence("With Laplace noise of the same variance: {number}."),
     "gaussian": sentence("With Gaussian noise of the same variance: {number}."),
 }
+_APPROVED_FIRST: Final = sentence(
+    "A budget officer of the holder has to approve it before it is answered; until then nothing is charged."
+)
 _SUPPOSES: Final = sentence("This supposes {assumption}.")
 _OWN_DATA: Final = sentence("This supposes {assumption}; the numbers of people are your own data’s.")
 
@@ -62,12 +71,24 @@ class ChanceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LookRow:
+    """What one of the looks until a verdict is decided would cost and show."""
+
+    number: int
+    step: str
+    together: str
+    width: str
+    decided: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanData:
     """Everything that is shown of a plan.
 
     `supposed` says what is not known of the people and what difference that makes; it is empty if their number is.
     `strata` says what comparing within strata gives and costs; it is empty without any. `joined` says what the answer
-    would give together with kept ones; it is empty where it is to be read by itself.
+    would give together with kept ones; it is empty where it is to be read by itself. `looks` are empty where one answer
+    is meant.
     """
 
     supposed: str
@@ -81,6 +102,8 @@ class PlanData:
     chosen: str
     gives: Mapping[str, str]
     knowing: tuple[KnowingRow, ...]
+    looks_title: str
+    looks: tuple[LookRow, ...]
     chances_title: str
     chances: tuple[ChanceRow, ...]
     curve: WidthCurve
@@ -109,7 +132,8 @@ def plan_data(
         headline=said(_ENOUGH if enough else _NOT_ENOUGH, metric=metric, width=width_words(forecast.chosen.width)),
         enough=enough,
         facts=(
-            Fact(said("Cost"), _price(quote, budget)),
+            Fact(said("Cost at most") if forecast.looks else said("Cost"), _price(quote, budget)),
+            *([Fact(said("Approval"), said(_APPROVED_FIRST))] if question.dataset.approval is not None else []),
             *([] if capacity is None else [Fact(said("Audits of this width"), _fitting(capacity))]),
             *subject_facts(question),
             Fact(
@@ -132,6 +156,8 @@ def plan_data(
         chosen=question.strategy,
         gives=_GIVES,
         knowing=knowing_rows(forecast.knowing, question, supported=forecast.from_supports),
+        looks_title=_looks_title(forecast.reading),
+        looks=tuple(_look_rows(forecast)),
         chances_title=_chances_title(forecast),
         chances=tuple(map(_chance_row, forecast.chances)),
         curve=planned_curve(forecast),
@@ -186,6 +212,23 @@ def _joined(of_kept: JoinedForecast) -> str:
         kept=said_of(of_kept.kept, "one answer", "{number} answers"),
         now=width_words(of_kept.now.width),
     )
+
+
+def _looks_title(reading: Reading) -> str:
+    looks = reading.looks
+    if looks is None:
+        return ""
+    return said(_LOOKS, each=threshold_percent(round(looks.each, 4)), level=threshold_percent(looks.level))
+
+
+def _look_rows(forecast: Forecast) -> Iterator[LookRow]:
+    if forecast.reading.looks is None:
+        return
+    decided = accumulate((1 - (expected.undecided or 0) for expected in forecast.looks), max)
+    of_each = zip(forecast.reading.looks.steps, forecast.looks, decided, strict=True)
+    for number, (step, expected, share) in enumerate(of_each, start=1):
+        step_words, together = amounts_words([step]), amounts_words([expected.asked])
+        yield LookRow(number, step_words, together, width_words(expected.width), f"{100 * share:.0f}")
 
 
 def _chances_title(forecast: Forecast) -> str:

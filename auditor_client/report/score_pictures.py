@@ -3,15 +3,17 @@
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from auditor_client.estimation.impact import ImpactRatio
 from auditor_client.estimation.results import Estimate, ParityEstimate
-from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.formats import known, percent, ratio, threshold_percent, whole
 from auditor_client.rule_words import value_words
 from shared.wording import joined, listed, said, said_of
+
+if TYPE_CHECKING:  # importing the estimators takes a second
+    from auditor_client.estimation.impact import ImpactRatio
+    from auditor_client.estimation.score_bands import ScoreFigures, ThresholdCurve
 
 _SHARES: Final = LinearAxis(0.0, 1.0, 5, lambda value: f"{100 * value:.0f}")
 _TICKS_MAX: Final = 8
@@ -118,7 +120,7 @@ class ScoreData:
 
 
 def score_data(
-    figures: ScoreFigures, names: tuple[str, ...], *, chosen: float | None, threshold: float, level: str, joint: bool
+    figures: "ScoreFigures", names: tuple[str, ...], *, chosen: float | None, threshold: float, level: str, joint: bool
 ) -> ScoreData:
     """Everything to be shown.
 
@@ -167,7 +169,7 @@ def score_data(
     )  # fmt: skip
 
 
-def _conclusion(curve: ThresholdCurve, threshold: float) -> str:
+def _conclusion(curve: "ThresholdCurve", threshold: float) -> str:
     meeting, share = [value_words(edge) for edge in curve.meeting()], threshold_percent(threshold)
     if not meeting:
         return said_of(
@@ -197,7 +199,7 @@ def _threshold_row(edge: float, parity: ParityEstimate, *, chosen: bool) -> Thre
     )
 
 
-def impact_row(group: tuple[str, ...], one: ImpactRatio) -> ImpactRow:
+def impact_row(group: tuple[str, ...], one: "ImpactRatio") -> ImpactRow:
     """One group of a table of impact ratios, by what people read of it."""
     return ImpactRow(
         joined(group, ", "),
@@ -218,7 +220,7 @@ def _auc_row(name: str, auc: Estimate) -> tuple[str, str, str]:
     return name, known(auc, ratio), interval_text(auc, ratio)
 
 
-def _ratio_picture(curve: ThresholdCurve, threshold: float, level: str) -> CurvePicture:
+def _ratio_picture(curve: "ThresholdCurve", threshold: float, level: str) -> CurvePicture:
     xs = _positions(len(curve.thresholds))
     ratios = [parity.ratio for parity in curve.parities]
     drawn = [(x, one) for x, one in zip(xs, ratios, strict=True) if one.defined]

@@ -1,11 +1,17 @@
 """What was audited, in words: a tree, a model behind a score, or decisions that were made already."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from auditor_client.asking.question import Question
 from auditor_client.models.read_model import Provenance
 from auditor_client.report.formats import whole
-from shared.wording import joined, plain, said
+from auditor_client.report.rehearsal import MARK
+from shared.wording import joined, plain, said, sentence
+
+_MADE_IN_A_REHEARSAL: Final = sentence(
+    "The model was made in a rehearsal of {dataset}, of invented people: it learned nothing about real ones."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +87,11 @@ def provenance_words(read: Provenance) -> str:
             ),
         ]
     )  # fmt: skip
+
+
+def rehearsed_model_words(question: Question) -> str:
+    """That a model was made in a rehearsal, behind the mark of one; nothing of other models."""
+    read = question.source.provenance
+    if read is None or read.rehearsal_of is None:
+        return ""
+    return joined([MARK, said(_MADE_IN_A_REHEARSAL, dataset=read.rehearsal_of)], ": ")

@@ -17,6 +17,8 @@ from auditor_client.rule_words import Condition
 def audit_lines(report: AuditData) -> list[str]:
     """An audit in a few lines."""
     lines = [report.headline, report.explanation, report.subject.sentence]
+    if report.rehearsed:
+        lines.insert(1, report.rehearsed)
     if report.direct_use:
         lines.append(report.direct_use)
     if report.reused:
@@ -140,6 +142,10 @@ def plan_lines(plan: PlanData) -> list[str]:
             f"{'  (given)' if row.given else ''}"
             for row in plan.knowing
         ]
+    if plan.looks:
+        looks = [("look", "costs", "in all", "interval", "decided")]
+        looks += [(str(row.number), row.step, row.together, row.width, row.decided) for row in plan.looks]
+        lines += ["", plan.looks_title, *(f"  {a:>4}  {b:>12}  {c:>12}  {d:>8}  {e:>7}" for a, b, c, d, e in looks)]
     if plan.chances:
         rows = [("true ratio", "fails", "undecided", "meets")]
         rows += [(row.ratio, row.fails, row.undecided, row.meets) for row in plan.chances]

@@ -130,7 +130,7 @@ def training_data(trained: Trained, audit: Finding | None) -> TrainingData:
         cost=_cost(trained),
         level=percent_level(trained.reading.level),
         facts=tuple(_facts(trained)),
-        steps=tuple(_step(step, by_group=by_group) for step in trained.release.steps),
+        steps=tuple(step_line(step, by_group=by_group) for step in trained.release.steps),
         wanted=100 * trained.wanted,
         bars=() if tree is None else _bars(trained, tree),
         ticks=_RATIOS.ticks,
@@ -251,7 +251,8 @@ def _facts(trained: Trained) -> Iterator[Fact]:
     yield Fact(said("Receipt"), trained.kept.receipt.name, exact=True)
 
 
-def _step(step: TrainingStep, *, by_group: bool) -> StepLine:
+def step_line(step: TrainingStep, *, by_group: bool) -> StepLine:
+    """A part of ε as it is shown; `by_group` is whether counts are by group."""
     buys = _BUYS[step.measures] if by_group or step.measures != "counts" else said("counting people by label")
     return StepLine(step.name, buys, decimal(step.epsilon), plain(step.scale, 3))
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
-from skl2onnx import to_onnx
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -51,6 +50,8 @@ CLASSIFIERS: Final[Mapping[str, Callable[[np.random.Generator], Any]]] = {
 
 def onnx_file(seed: int, kind: str | None = None) -> tuple[bytes, ModelRequest]:
     """A classifier of two or three classes behind scalers and encoders, converted."""
+    from skl2onnx import to_onnx  # noqa: PLC0415 - takes most of a second to import
+
     draw = np.random.default_rng(seed)
     frame = table(draw, missing=False)
     for name in ("home", "work"):

@@ -5,6 +5,7 @@ A bug's anchors have to be found exactly once each, so a change of the source th
 
 from typing import Final
 
+from checks.planted_bugs.approval_bugs import APPROVAL_BUGS
 from checks.planted_bugs.bug import Bug, Edit
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
@@ -46,10 +47,19 @@ _TASKS_TESTS: Final = "tests/unit/holder_service/test_spark_tasks.py"
 _WORK_TESTS: Final = "tests/unit/holder_service/test_count_work.py"
 _READ_SCORES: Final = "tests/unit/auditor_client/test_sklearn_scores.py"
 
+_NOTICES: Final = "holder_service/services/notices.py"
+_NOTICES_TESTS: Final = "tests/integration/test_notices.py"
+
 BUGS: Final = (
     *LEARNING_BUGS,
     *CHAIN_BUGS,
     *SIGN_IN_BUGS,
+    *APPROVAL_BUGS,
+    Bug(
+        "a holder may have something else approved than what was asked",
+        (Edit("auditor_client/exchange/answers.py", "            asked.require_same(error.approval)\n", ""),),
+        ("tests/unit/auditor_client/test_approvals.py",),
+    ),
     Bug(
         "a threshold of a score is itself on the other side",
         (
@@ -227,7 +237,13 @@ BUGS: Final = (
     ),
     Bug(
         "a withdrawn key is answered",
-        (Edit(_RELEASES, "    access.require_in_force(transaction.connection, proof, now=transaction.now)\n", ""),),
+        (
+            Edit(
+                _RELEASES,
+                "    access.require_in_force(transaction.connection, proof, now=transaction.now)\n    stored =",
+                "    stored =",
+            ),
+        ),
         ("tests/attacks/test_public_times.py::test_a_key_withdrawn_during_the_count_is_refused",),
     ),
     Bug(
@@ -799,7 +815,7 @@ BUGS: Final = (
     ),
     Bug(
         "a column's id is a digest that anybody can compute",
-        (Edit(_COLUMNS, "key=secret.key, digest_size=32", "digest_size=32"),),
+        (Edit("holder_service/services/asked_columns.py", "key=secret.key, digest_size=32", "digest_size=32"),),
         ("tests/integration/test_columns.py::test_an_id_is_no_digest_that_somebody_else_could_compute",),
     ),
     Bug(
@@ -969,5 +985,20 @@ BUGS: Final = (
             ),
         ),
         (f"{_WATCHED_TESTS}::test_after_a_recorded_restore_a_watch_has_no_further_answers",),
+    ),
+    Bug(
+        "a notice begins beyond its threshold",
+        (Edit("shared/notices.py", "if percent >= self.percent else None", "if percent > self.percent else None"),),
+        ("tests/unit/holder_service/test_notices.py",),
+    ),
+    Bug(
+        "a start logs every notice again",
+        (Edit(_NOTICES, "before = self._logged()", "before: dict[str, str] = {}"),),
+        (f"{_NOTICES_TESTS}::test_a_line_is_logged_at_the_charge_and_by_no_start_again",),
+    ),
+    Bug(
+        "there are notices of people whose datasets are retired",
+        (Edit(_NOTICES, "if not one.retired and one.rehearsal is None", "if one.rehearsal is None"),),
+        (f"{_NOTICES_TESTS}::test_no_notices_of_rehearsals_and_of_people_whose_datasets_are_retired",),
     ),
 )

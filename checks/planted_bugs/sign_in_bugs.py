@@ -7,6 +7,10 @@ from checks.planted_bugs.bug import Bug, Edit
 _TOKENS: Final = "holder_service/identity/tokens.py"
 _SIGN_IN: Final = "holder_service/web/console/sign_in.py"
 _ACCESS: Final = "holder_service/services/access.py"
+_OWN: Final = "auditor_client/exchange/sign_in.py"
+_SESSIONS: Final = "auditor_client/exchange/sessions.py"
+_OWN_TESTS: Final = "tests/unit/auditor_client/test_sign_in.py"
+_DESK_TESTS: Final = "tests/unit/auditor_client/test_desk_sign_in.py"
 _REFUSED: Final = "tests/unit/holder_service/test_tokens.py::test_any_other_token_is_refused"
 _BEARER_TESTS: Final = "tests/integration/test_bearer_tokens.py"
 _SIGN_IN_TESTS: Final = "tests/integration/test_sign_in.py"
@@ -65,5 +69,48 @@ SIGN_IN_BUGS: Final = (
         "a browser completes a sign-in that it did not begin",
         (Edit(_SIGN_IN, "opened(secret, state) if secret and", "opened(secret, state) if"),),
         (f"{_SIGN_IN_TESTS}::test_anybody_else_is_refused_and_no_secret_is_logged[no browser's]",),
+    ),
+    Bug(
+        "an auditor's sign-in takes the answer to another one",
+        (Edit(_OWN, "hmac.compare_digest(state.encode(), self.state.encode()) and not", "not"),),
+        (f"{_OWN_TESTS}::test_no_other_answer_signs_anybody_in[another state]",),
+    ),
+    Bug(
+        "a sign-in goes without its proof key",
+        (Edit("shared/identity_providers.py", ", **asked, **proof)", ", **asked)"),),
+        (f"{_OWN_TESTS}::test_a_person_signs_in_asks_and_signs_out",),
+    ),
+    Bug(
+        "all sign-ins have one verifier",
+        (Edit(_OWN, "lambda: secrets.token_urlsafe(48)", 'lambda: "x" * 64'),),
+        (f"{_OWN_TESTS}::test_a_code_of_another_browser_signs_nobody_in",),
+    ),
+    Bug(
+        "an auditor's sign-in takes another provider's answer",
+        (Edit(_OWN, 'if not self.discovery.answered_by(query.get("iss")):', "if False:"),),
+        (f"{_OWN_TESTS}::test_no_other_answer_signs_anybody_in[another issuer]",),
+    ),
+    Bug(
+        "others can read what a sign-in left",
+        (Edit("auditor_client/durable_files.py", "0o600", "0o644"),),
+        (f"{_OWN_TESTS}::test_a_person_signs_in_asks_and_signs_out",),
+    ),
+    Bug(
+        "a token for another service is sent to the holder",
+        (Edit(_SESSIONS, 'if claims.get("aud") not in (offer.audience, [offer.audience]):', "if False:"),),
+        (f"{_OWN_TESTS}::test_a_token_that_others_take_is_not_sent_to_the_holder",),
+    ),
+    Bug(
+        "each thread renews with the same token",
+        (
+            Edit(_SESSIONS, "with _renewing:", "if True:"),
+            Edit(_SESSIONS, "fcntl.flock(descriptor, fcntl.LOCK_EX)", "pass"),
+        ),
+        (f"{_OWN_TESTS}::test_a_token_is_renewed_once_by_whoever_comes_first",),
+    ),
+    Bug(
+        "the desk takes any browser back from a sign-in",
+        (Edit("auditor_client/desk/sign_in.py", "not desk.door.is_back(request.headers)", "False"),),
+        (f"{_DESK_TESTS}::test_nobody_else_completes_a_sign_in_or_sees_where_the_desk_is",),
     ),
 )

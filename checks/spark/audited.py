@@ -1,4 +1,6 @@
-"""An audit through a holder whose records a Spark session has: calibrated, loaded by URL, asked, verified, reported."""
+"""An audit through a holder whose records a Spark session has: calibrated, loaded by URL, asked, verified, reported,
+rehearsed.
+"""
 
 import json
 import os
@@ -22,6 +24,8 @@ HOLDER: Final = "http://127.0.0.1:{port}"
 CALIBRATED: Final = 20_000
 JOB_MS: Final = 50
 """No job of Spark's takes less."""
+INVENTED: Final = 400
+"""People of the rehearsal."""
 DRAWS: Final = 8
 """So many more releases of each plan are watched: how many come after their public deadline is reported, not judged,
 because a machine that does other things too may be late with any of them."""
@@ -86,6 +90,7 @@ def _walk(url: str, key: str, environment: dict[str, str], lake: Path, records: 
     assert linked.status_code == 201, linked.text
     late = [_overruns(admin, auditor, one) for one in (plan(epsilon="10"), asked)]
     assert abs(sum(linked.json()["batches"][0]["cells"][0]["counts"]) - 300) < 10, linked.text
+    _rehearsed(admin, auditor)
     assert admin.delete("/v1/admin/datasets/register").status_code == 204
     home = Path(environment["HOLDER_HOME"])
     # Whose keys they were is kept for overlaps, as with the local engine; all else goes.
@@ -95,8 +100,22 @@ def _walk(url: str, key: str, environment: dict[str, str], lake: Path, records: 
     return (
         f"calibrated, loaded, released ({people} noisy people; {late} of {DRAWS} draws late), audited ({report}), "
         f"{models} models learned, "
-        "linked, retired; hashes alone are left"
+        f"linked, rehearsed with {INVENTED} invented people, retired; hashes alone are left"
     )
+
+
+def _rehearsed(admin: httpx.Client, auditor: httpx.Client) -> None:
+    """A rehearsal, published twice: its people are on the cluster, are asked freely, and their dataset's go on."""
+    before = auditor.get("/v1/datasets/register/budget").json()["spent"]
+    for version in (1, 2):
+        published = admin.post("/v1/admin/datasets/register/rehearsal", json={"people": INVENTED})
+        assert (published.status_code, published.json().get("version")) == (201, version), published.text
+        answer = auditor.post("/v1/datasets/register-rehearsal/releases", json=plan(epsilon="10"))
+        assert answer.status_code == 201, answer.text
+        assert answer.json()["rehearsal"]["of"] == "register", answer.text
+        counts = [count for cell in answer.json()["batches"][0]["cells"] for count in cell["counts"]]
+        assert abs(sum(counts) - INVENTED) < 20, counts
+    assert auditor.get("/v1/datasets/register/budget").json()["spent"] == before
 
 
 def _learned(auditor: httpx.Client) -> int:

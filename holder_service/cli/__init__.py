@@ -9,6 +9,7 @@ import typer
 
 from holder_service.cli import (
     accounts,
+    approvals,
     calibration,
     datasets,
     drafts,
@@ -26,7 +27,7 @@ __all__ = ["app"]
 # Typer's own pages for exceptions show local variables, and so keys and passwords.
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 admin = typer.Typer(no_args_is_help=True, help="Everything that the administrator's endpoints do.")
-for part in (accounts.commands, datasets.commands, ledger.commands):
+for part in (accounts.commands, datasets.commands, approvals.commands, ledger.commands):
     admin.add_typer(part)
 for part in (
     serving.commands,

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -19,14 +19,12 @@ from holder_service.cli.calls import (
     report_format,
 )
 from holder_service.cli.formats import media_type_of, with_format
+from holder_service.cli.ids import short, whole_id
 from holder_service.cli.load_bar import WORDS, followed
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps, when
 from holder_service.domain.declarations import EXAMPLE, declared_text, located
 from holder_service.records.formats import RecordFormat
 from shared.datasets import DatasetDeclaration
-
-SHORT_ID: Final = 12
-_DIGEST: Final = "sha256:"
 
 commands = typer.Typer()
 records_commands = typer.Typer(no_args_is_help=True, help="Records read by the holder itself; loads under way.")
@@ -193,7 +191,7 @@ def list_loads(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJson 
 
 @commands.command("retire")
 def retire(dataset: str, url: Url = "", key: AdminKey = "") -> None:
-    """Take a dataset and its records away; nothing that was spent comes back."""
+    """Take a dataset, its records and its rehearsal away; nothing that was spent comes back."""
     call("DELETE", path_of("datasets", dataset), url, key)
     notify(f"{dataset} is retired, and its records are gone. What was spent stays spent.")
 
@@ -204,7 +202,7 @@ def list_columns(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJso
     found = call("GET", path_of("datasets", dataset, "columns"), url, key)
     rows = [
         (one["auditor"], one["column"]["name"], one["origin"], str(one["bytes"]), one["state"],
-         one["id"].removeprefix(_DIGEST)[:SHORT_ID])
+         short(one["id"]))
         for one in found["columns"]
     ]  # fmt: skip
     show(found, ("auditor", "column", "from", "bytes", "state", "id begins with"), rows, as_json)
@@ -219,10 +217,8 @@ def delete_column(
     """Delete an auditor's derived column; what was released about it stays."""
     path = path_of("datasets", dataset, "columns")
     ids = [one["id"] for one in call("GET", path, url, key)["columns"]]
-    named = [one for one in ids if one.removeprefix(_DIGEST).startswith(column.removeprefix(_DIGEST))]
-    if len(named) != 1:
-        fail(f"{len(named)} derived columns of {dataset} have an id that begins so; `columns` lists them.")
-    call("DELETE", f"{path}/{named[0]}", url, key)
+    named = whole_id(column, ids, f"derived columns of {dataset} have an id that begins so; `columns` lists them")
+    call("DELETE", f"{path}/{named}", url, key)
 
 
 @commands.command("merge")
@@ -303,6 +299,22 @@ def list_budgets(
     asked = {"population": population, "auditor": auditor}
     named = {name: value for name, value in asked.items() if value is not None}
     _show_budgets(call("GET", "/v1/admin/budgets", url, key, params=named)["budgets"], as_json)
+
+
+@commands.command("notices")
+def list_notices(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """List what to act on now: caps that are missing or nearly spent, budgets nearly spent, budgets and keys that end.
+
+    With --json for scripts: an empty list where there is nothing.
+    """
+    found = call("GET", "/v1/admin/notices", url, key)["notices"]
+    columns = ("kind", "what", "left ε, δ", "since", "until", "what to do")
+    rows = [
+        (one["kind"], one["what"], _amounts(one["left"]) if "left" in one else "", one["since"][:10],
+         one.get("until", "")[:10], one["advice"])
+        for one in found
+    ]  # fmt: skip
+    show({"notices": found}, columns, rows, as_json)
 
 
 def _put_document(path: str, file: Path, url: str, key: str) -> Any:

@@ -3,6 +3,7 @@
 `web/edge/problems.py` alone knows what status a code has. Every text says what to do next.
 """
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 from shared.amounts import Loss
@@ -113,6 +114,19 @@ class CapExhausted(_Exhausted, code="cap-exhausted"):
     """The loss of what is asked exceeds what the population's cap over all auditors has left."""
 
     whose = "the population's cap over all auditors"
+
+
+class ApprovalDeclined(HolderError, code="approval-declined"):
+    """What is asked needs an approval, and a budget officer declined it: that stands until the request expires."""
+
+    def __init__(self, *, reason: str, decided: datetime, expires: datetime) -> None:
+        super().__init__(
+            f"The holder declined this: {reason.rstrip('.')}. Nothing was charged. Ask something else, or talk to the "
+            f"holder, who can change the decision until {expires:%Y-%m-%d %H:%M} UTC.",
+            reason=reason,
+            decided=decided.isoformat(),
+            expires=expires.isoformat(),
+        )
 
 
 class VersionGone(HolderError, code="version-gone"):

@@ -34,6 +34,7 @@ from shared.releases import LedgerPosition
 Kind = Literal[
     "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
     "retirement", "merge", "restore", "overlap-look", "column", "column-deletion", "metadata", "rehearsal",
+    "approval-required", "approval-requested", "approval-decided", "approval-withdrawn",
 ]  # fmt: skip
 
 COMMAND_LINE: Final = "holder"
@@ -88,7 +89,7 @@ class Balance:
 
     def affords(self, loss: Loss, now: datetime) -> bool:
         """Whether a loss fits into what is left; nothing does, zero included, without a grant."""
-        granted = (self.limit.rho_nano or self.limit.epsilon_nano) > 0 and not self._expired(now)
+        granted = self.limit.admits_any and not self._expired(now)
         return granted and loss.fits_in(self.remaining(now))
 
     def _expired(self, now: datetime) -> bool:

@@ -1,5 +1,5 @@
 """What the entries say about the other tables of the database: accounts, keys, populations, datasets, metadata, derived
-columns.
+columns, requests that need an approval.
 
 The holder decides by those rows. One that was changed behind the ledger's back (a withdrawn key revived,
 a dataset moved to another population) is found by comparing them with what follows from the entries.
@@ -42,6 +42,13 @@ class TableFacts:
                 pass  # a restore closed it, and nothing of the row changed
             case "population" | "cap":
                 self._say(entry, "populations", event.population, merged_into=None, **detail)
+                self._rows["populations", str(event.population)].setdefault("approval_days", None)
+            case "approval-required" | "approval-requested" | "approval-decided" | "approval-withdrawn":
+                self._apply_approval(entry, detail)
+            case "charge" if self._rows.get(("approvals", str(event.subject)), {}).get("state") == "approved":
+                self._say(entry, "approvals", event.subject, state="answered")
+            case "restore":
+                self._end_approvals(entry, lambda _: True)
             case "dataset":
                 known = {name: detail.get(name) for name in ("schema", "records_max", "version", "rehearsal")}
                 self._say(entry, "datasets", event.dataset, population=event.population, retired=False, **known)
@@ -88,6 +95,36 @@ class TableFacts:
         for key in [key for key, row in self._rows.items() if key[0] == table and which(row)]:
             del self._rows[key]
 
+    def _apply_approval(self, entry: Entry, detail: dict[str, Any]) -> None:
+        event = entry.event
+        match event.kind:
+            case "approval-required":
+                self._say(entry, "populations", event.population, **detail)
+                if detail["approval_days"] is None:
+                    self._end_approvals(entry, lambda dataset: self._population_of(dataset) == event.population)
+            case "approval-requested":
+                charge = {"rho_nano": None, **detail.pop("charge")}
+                of = {"auditor": event.auditor, "dataset": event.dataset, "purpose": None, **detail, **charge}
+                asked = {"id": event.subject, "sequence": entry.sequence, "requested": entry.at, "state": "waiting"}
+                undecided = dict.fromkeys(("decision", "decided", "decided_by", "reason"))
+                self._say(entry, "approvals", event.subject, **of, **asked, **undecided)
+            case "approval-decided":
+                state = "approved" if detail["approved"] else "declined"
+                decided = {"decision": entry.sequence, "decided": entry.at, "decided_by": event.actor}
+                self._say(entry, "approvals", event.subject, state=state, reason=detail.get("reason"), **decided)
+            case _:
+                self._say(entry, "approvals", event.subject, state="withdrawn")
+
+    def _end_approvals(self, entry: Entry, about: Callable[[str], bool]) -> None:
+        """What was asked about some datasets and is not over has ended."""
+        for (table, key), row in self._rows.items():
+            if table == "approvals" and row["state"] in ("waiting", "approved", "declined") and about(row["dataset"]):
+                self._say(entry, table, key, state="outdated")
+
+    def _population_of(self, dataset: str) -> str | None:
+        population: str | None = self._rows.get(("datasets", dataset), {}).get("population")
+        return population
+
     def _apply_signing_key(self, entry: Entry, detail: dict[str, Any]) -> None:
         detail.pop("reason", None)
         for (table, key), row in self._rows.items():
@@ -97,9 +134,12 @@ class TableFacts:
 
     def _apply_merge(self, entry: Entry, source: str) -> None:
         into = entry.event.population
-        keys = [self._rows.get(("populations", str(name)), {}).get("person_key") for name in (into, source)]
+        rows = [self._rows.get(("populations", str(name)), {}) for name in (into, source)]
+        keys = [row.get("person_key") for row in rows]
         if keys[0] != (keys[0] or keys[1]):
             self._say(entry, "populations", into, person_key=keys[1])
+        days = [row["approval_days"] for row in rows if row.get("approval_days") is not None]
+        self._say(entry, "populations", into, approval_days=min(days, default=None))
         self._say(entry, "populations", source, merged_into=into)
         for (table, key), row in self._rows.items():
             if table == "datasets" and row["population"] == source:

@@ -1,15 +1,14 @@
 """The identity provider whose tokens open accounts: what it publishes, and how its tokens are read."""
 
-import base64
-import hashlib
 from dataclasses import dataclass
 from typing import Any, Self
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from holder_service.domain.errors import Unavailable
 from holder_service.identity.published import DOWN, ProviderFault, Published
 from holder_service.identity.tokens import RefusedToken, Tokens
-from holder_service.oidc_settings import OidcSettings, is_address
+from holder_service.oidc_settings import OidcSettings
+from shared.identity_providers import code_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +37,34 @@ class IdentityProvider:
         Raises:
             Unavailable: The provider does not answer, or signs nobody in.
         """
-        endpoint = self.published.discovery().authorization_endpoint
-        if endpoint is None or not is_address(endpoint, plain=self.settings.plain):
-            raise Unavailable(DOWN)
-        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
-        asked = {
-            "response_type": "code", "client_id": self.settings.client_id, "redirect_uri": self.settings.redirect_url,
-            "scope": self.settings.scope, "state": state, "nonce": nonce, "code_challenge": challenge,
-            "code_challenge_method": "S256",
-        }  # fmt: skip
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
+        try:
+            return self.published.discovery().authorization_url(
+                verifier, client_id=str(self.settings.client_id), redirect_uri=str(self.settings.redirect_url),
+                scope=self.settings.scope, state=state, nonce=nonce,
+            )  # fmt: skip
+        except ValueError:
+            raise Unavailable(DOWN) from None
+
+    def log_out_url(self) -> str | None:
+        """Where a browser goes to end its session at the provider (RP-Initiated Logout); None if it has no such page.
+
+        The provider asks whoever comes there: no ID token is kept to show it, and so nobody is logged out by a link.
+
+        Raises:
+            Unavailable: The provider does not answer.
+        """
+        discovery, back = self.published.discovery(), self.settings.signed_out_url
+        try:
+            return discovery.page(
+                discovery.end_session_endpoint, client_id=str(self.settings.client_id),
+                post_logout_redirect_uri=str(back),
+            )  # fmt: skip
+        except ValueError:
+            return None
 
     def answered_by(self, issuer: str | None) -> bool:
         """Whether an answer that came by a browser is this provider's, as far as it says (RFC 9207)."""
-        return issuer == self.settings.issuer or (
-            issuer is None and not self.published.discovery().authorization_response_iss_parameter_supported
-        )
+        return self.published.discovery().answered_by(issuer)
 
     def id_token(self, code: str, *, verifier: str) -> str:
         """The ID token that the provider gives for a code.
@@ -63,10 +74,7 @@ class IdentityProvider:
             Unavailable: It does not answer.
         """
         discovery = self.published.discovery()
-        form = {
-            "grant_type": "authorization_code", "code": code, "redirect_uri": self.settings.redirect_url,
-            "code_verifier": verifier,
-        }  # fmt: skip
+        form = code_form(code, redirect_url=str(self.settings.redirect_url), verifier=verifier)
         shown: dict[str, Any] = {}
         secret, client_id = self.settings.client_secret, str(self.settings.client_id)
         if secret is not None and "client_secret_basic" in discovery.token_endpoint_auth_methods_supported:

@@ -15,10 +15,10 @@ from typing import Any, Final, Generic, TypeVar
 import httpx
 from joserfc.errors import JoseError
 from joserfc.jwk import JWKRegistry, Key
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from holder_service.domain.errors import Unavailable
-from holder_service.oidc_settings import DISCOVERY, OidcSettings, is_address
+from holder_service.oidc_settings import OidcSettings
+from shared.identity_providers import Discovery, is_address
 
 FRESH_S: Final = 300.0
 STALE_S: Final = 3600.0
@@ -38,19 +38,6 @@ _T = TypeVar("_T")
 
 class ProviderFault(Exception):
     """The provider could not be reached, or answered something else than it has to."""
-
-
-class Discovery(BaseModel):
-    """The provider's description of itself, as far as it is used."""
-
-    model_config = ConfigDict(frozen=True)
-
-    issuer: str
-    jwks_uri: str
-    authorization_endpoint: str | None = None
-    token_endpoint: str | None = None
-    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
-    authorization_response_iss_parameter_supported: bool = False
 
 
 class KeptDocument(Generic[_T]):
@@ -158,15 +145,11 @@ class Published:
         raise ProviderFault("the answer is no JSON object")
 
     def _discover(self) -> Discovery:
-        address = self._settings.issuer.removesuffix("/") + DISCOVERY
-        found = self._document(address)
+        found = self._document(Discovery.address(self._settings.issuer))
         try:
-            discovery = Discovery.model_validate(found)
-        except ValidationError as error:
-            raise ProviderFault("the discovery document lacks something") from error
-        if discovery.issuer == self._settings.issuer:
-            return discovery
-        raise ProviderFault("the discovery document is another issuer's")
+            return Discovery.of(self._settings.issuer, found)
+        except ValueError as error:
+            raise ProviderFault("the discovery document is another issuer's, or lacks something") from error
 
     def _fetch_keys(self) -> tuple[Key, ...]:
         try:

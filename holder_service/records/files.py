@@ -79,6 +79,12 @@ class RecordFiles:
         with self._tried(".watching") as alone:
             yield alone
 
+    @contextmanager
+    def noticing(self) -> Iterator[bool]:
+        """Log notices alone, if nobody else does; whether that is so."""
+        with self._tried(".noticing") as alone:
+            yield alone
+
     def derived_at(self, name: str) -> datetime | None:
         """When a derived column's values were made; None if they are not."""
         try:

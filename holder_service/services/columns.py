@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
-from holder_service.domain.column_times import ColumnSize, require_bounded, steps_of
+from holder_service.domain.column_times import ColumnSize, require_bounded
 from holder_service.domain.errors import (
     Conflict,
     InvalidRecords,
@@ -29,63 +28,18 @@ from holder_service.records.files import RecordFiles
 from holder_service.records.linked import read_linked
 from holder_service.records.person_keys import PersonSecret
 from holder_service.services.apart import Apart
+from holder_service.services.asked_columns import AskedColumn, keyed_digest
 from holder_service.services.column_jobs import Pace, delete, readiness, remove_files, require_ready, to_be_made
 from holder_service.services.datasets import read_dataset, require_dataset
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import columns, datasets, ledger
-from holder_service.storage.columns import Definition, StoredColumn
+from holder_service.storage.columns import StoredColumn
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from shared import limits
-from shared.canonical import canonical_bytes, sha256_name
-from shared.columns import ColumnDescription, DerivedColumn, ScoreOrigin, column_id
+from shared.canonical import sha256_name
+from shared.columns import ColumnDescription, DerivedColumn
 from shared.problems import UnknownDerivedColumn
-from shared.schema import Schema
-
-_VALUES: Final = b"linked values"
-
-
-@dataclass(frozen=True, slots=True)
-class AskedColumn:
-    """A derived column as an auditor asks for it, valid for a dataset as it was declared.
-
-    Attributes:
-        id: The name that plans will use.
-        schema: The declaration that it was checked against.
-        document: What is kept of the request: the SHA-256 of linked values stands in it as the holder's keyed hash.
-    """
-
-    id: str
-    schema: Schema
-    definition: Definition
-    document: str
-    size: ColumnSize
-
-    @classmethod
-    def of(
-        cls, asked: DerivedColumn, *, auditor: str, dataset: str, schema: Schema, secret: PersonSecret
-    ) -> "AskedColumn":
-        """Check a request, and name it; large documents take seconds.
-
-        Raises:
-            PlanRefused: It does not fit the declared columns.
-        """
-        asked.check(schema)
-        document = asked.document()
-        reads: tuple[str, ...] = (schema.row_column,)
-        values, steps, origin = None, 0, "linked"
-        if isinstance(asked.origin, ScoreOrigin):
-            steps, reads, origin = steps_of(asked.origin.score), asked.reads, "score"
-        else:
-            values = document["values"] = keyed_digest(str(asked.values), secret)
-        text = canonical_bytes(document).decode()
-        return cls(
-            id=column_id(asked, auditor=auditor, dataset=dataset, values=values),
-            schema=schema,
-            definition=Definition.model_validate({"column": asked.column, "origin": origin, "reads": reads}),
-            document=text,
-            size=ColumnSize(bytes=len(text.encode()), steps=steps),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +48,6 @@ class MadeColumn:
 
     description: ColumnDescription
     new: bool
-
-
-def keyed_digest(digest: str, secret: PersonSecret) -> str:
-    """A digest of linked values that nobody but the holder can compute: a column's id confirms no guess of them."""
-    hashed = hashlib.blake2b(digest.encode(), key=secret.key, digest_size=32, person=_VALUES)
-    return f"sha256:{hashed.hexdigest()}"
 
 
 def make(

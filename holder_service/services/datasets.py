@@ -188,7 +188,7 @@ def declare(
         words = written.fitted(schema) if declaration.metadata is None else declaration.metadata
         if words != written:
             write_words(transaction, actor, after, words)
-        warnings = (*warnings_about(after, cap), *_of_rehearsal(transaction.connection, after))
+        warnings = (*warnings_about(after, cap), *_named_like_one(after), *_of_rehearsal(transaction.connection, after))
         return Declared(after, warnings), unfit
 
     with files.in_use():
@@ -230,36 +230,44 @@ def retire(store: LedgerStore, *, actor: str, name: str, files: RecordFiles) -> 
     """Take a dataset, its records and its derived columns away. What was spent stays spent.
 
     The budget follows the people: the keyed hashes of who they were stay too, so that a population in which they come
-    back is found.
+    back is found. The dataset's rehearsal is retired with it: its answers can be verified and read for ever, but nobody
+    rehearses what cannot be asked.
 
     Raises:
         NotFound: There is no such dataset.
     """
 
-    def work(transaction: Transaction) -> tuple[str | None, Sequence[StoredColumn]]:
-        before = require_dataset(transaction.connection, name)
-        gone = derived_columns.of_dataset(transaction.connection, name)
-        for column in gone:
-            derived_columns.remove(transaction.connection, column.id)
-        datasets.put(transaction.connection, replace(before, version=None, records_file=None, retired=True))
-        transaction.append(
-            Event(
-                "retirement", actor, population=before.population, dataset=name,
-                cap=ledger.population_balance(transaction.connection, before.population),
-            )
-        )  # fmt: skip
-        return before.records_file, gone
+    def work(transaction: Transaction) -> list[tuple[str | None, Sequence[StoredColumn]]]:
+        real = require_dataset(transaction.connection, name)
+        rehearsal = _its_rehearsal(transaction.connection, real)
+        return [_end(transaction, actor, dataset) for dataset in (real, rehearsal) if dataset is not None]
 
     with files.in_use():
-        records_file, gone = store.commit(work)
-        files.remove(records=records_file)
-        remove_files(files, gone)
+        for records_file, gone in store.commit(work):
+            files.remove(records=records_file)
+            remove_files(files, gone)
+
+
+def _end(transaction: Transaction, actor: str, dataset: Dataset) -> tuple[str | None, Sequence[StoredColumn]]:
+    """Enter that a dataset is retired; gives what is to be taken away: its records' file, and its derived columns."""
+    gone = derived_columns.of_dataset(transaction.connection, dataset.name)
+    for column in gone:
+        derived_columns.remove(transaction.connection, column.id)
+    datasets.put(transaction.connection, replace(dataset, version=None, records_file=None, retired=True))
+    transaction.append(
+        Event(
+            "retirement", actor, population=dataset.population, dataset=dataset.name,
+            cap=ledger.population_balance(transaction.connection, dataset.population),
+        )
+    )  # fmt: skip
+    return dataset.records_file, gone
 
 
 def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
     """Join two populations that turned out to overlap: spending is added, never split again.
 
-    The cap of `into` stays; each auditor's limit becomes the larger of the two.
+    The cap of `into` stays; each auditor's limit becomes the larger of the two. Approvals are required if either
+    population did, for the fewer days.
 
     Raises:
         NotFound: One of them does not exist.
@@ -294,7 +302,11 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
                     "merge", actor, population=into, auditor=auditor, cap=cap, account=joined, detail={"from": source}
                 )
             )
-        datasets.put_population(connection, replace(target, person_key=target.person_key or other.person_key))
+        days = [one.approval_days for one in (target, other) if one.approval_days is not None]
+        merged = replace(
+            target, person_key=target.person_key or other.person_key, approval_days=min(days, default=None)
+        )
+        datasets.put_population(connection, merged)
         datasets.put_population(connection, replace(other, merged_into=into))
         for dataset in datasets.every(connection, population=source):
             datasets.put(connection, replace(dataset, population=into))
@@ -309,19 +321,37 @@ def encoded_version(dataset: Dataset, columns: Sequence[StoredColumn] = ()) -> E
 
 
 def _require_free_name(name: str, before: Dataset | None) -> None:
-    """Refuse to declare what is, or could be taken for, a rehearsal."""
+    """Refuse to declare what is, or could be taken for, a rehearsal; but a dataset that is older than these goes on."""
     if before is not None:
         require_real(before, "It follows from that one's declaration: publish the rehearsal again instead.")
     elif name.endswith(ENDING):
         raise InvalidRequest(f"Names that end in {ENDING!r} are those of rehearsals: give another one.")
 
 
-def _of_rehearsal(connection: Connection, dataset: Dataset) -> tuple[str, ...]:
-    """That a dataset's rehearsal is of an earlier declaration, where it is."""
+def _named_like_one(dataset: Dataset) -> tuple[str, ...]:
+    """That real people have the name of a rehearsal, where a dataset is older than these."""
+    if not dataset.name.endswith(ENDING):
+        return ()
+    warning = (
+        f"Rehearsals are named so, and these people are real: what is asked about {dataset.name!r} is charged. If that "
+        "could be misread, declare the same under another name in the same population, load its records there, and "
+        "retire this one."
+    )
+    return (warning,)
+
+
+def _its_rehearsal(connection: Connection, dataset: Dataset) -> Dataset | None:
+    """The rehearsal of a dataset, if one is published."""
     rehearsal = datasets.find_dataset(connection, rehearsal_name(dataset.name))
     if rehearsal is None or rehearsal.retired or rehearsal.rehearsal_of != dataset.name:
-        return ()
-    if (rehearsal.schema, rehearsal.records_max) == (dataset.schema, dataset.records_max):
+        return None
+    return rehearsal
+
+
+def _of_rehearsal(connection: Connection, dataset: Dataset) -> tuple[str, ...]:
+    """That a dataset's rehearsal is of an earlier declaration, where it is."""
+    rehearsal = _its_rehearsal(connection, dataset)
+    if rehearsal is None or (rehearsal.schema, rehearsal.records_max) == (dataset.schema, dataset.records_max):
         return ()
     return (f"The rehearsal {rehearsal.name!r} is of the declaration before: publish it again.",)
 
@@ -402,7 +432,8 @@ def _record_population(
     connection = transaction.connection
     before = datasets.find_population(connection, name)
     key = declaration.person_key or (before.person_key if before else None)
-    after = Population(name, declaration.relation, key, merged_into=None)
+    approval_days = before.approval_days if before else None
+    after = Population(name, declaration.relation, key, merged_into=None, approval_days=approval_days)
     balance = ledger.population_balance(connection, name)
     if before is None:
         if declaration.cap is None:

@@ -20,6 +20,7 @@ from holder_service.services.apart import Apart
 from holder_service.services.column_jobs import Pace
 from holder_service.services.key_rotation import Signer, publish_first, replace_lost
 from holder_service.services.ledger_store import LedgerStore
+from holder_service.services.notices import NoticeLog
 from holder_service.services.preparation import Preparation
 from holder_service.services.watch_rounds import WatchRounds
 from holder_service.services.work_factors import read_factors
@@ -50,6 +51,7 @@ class Holder:
         files: What leads to them.
         preparation: Makes the values of derived columns.
         rounds: Answers watches.
+        notices: Logs notices.
         reading: Where what auditors send for derived columns is read.
         provider: Whose tokens open accounts, in addition to keys; `None` if nobody's.
     """
@@ -62,6 +64,7 @@ class Holder:
     pace: Pace
     preparation: Preparation
     rounds: WatchRounds
+    notices: NoticeLog
     reading: Apart
     provider: IdentityProvider | None
 
@@ -92,8 +95,9 @@ class Holder:
         engine = open_engine(settings, files)
         preparation = Preparation(store, engine, files, pace)
         rounds = WatchRounds(store, engine, files, signer)
+        notices = NoticeLog(store, files, settings.thresholds, settings.home)
         provider = IdentityProvider.of(settings.oidc)
-        return cls(settings, store, signer, engine, files, pace, preparation, rounds, Apart(), provider)
+        return cls(settings, store, signer, engine, files, pace, preparation, rounds, notices, Apart(), provider)
 
     def wake(self) -> None:
         """Have everything made and answered that waits for it; returns at once."""
@@ -104,6 +108,7 @@ class Holder:
         """Finish what is being written, break off what can be done again, and let go of the database."""
         self.preparation.close()
         self.rounds.close()
+        self.notices.close()
         self.reading.close()
         self.engine.close()
         if self.provider is not None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.errors import Conflict, NotFound, Unavailable
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
 from holder_service.domain.table_facts import TableFacts
 from holder_service.services.ledger_store import LedgerStore, Transaction
-from holder_service.storage import datasets, ledger, ledger_views, releases, signing_keys, table_rows
+from holder_service.storage import approvals, datasets, ledger, ledger_views, releases, signing_keys, table_rows
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
@@ -112,16 +113,33 @@ def verify_copy(database_file: Path) -> Verification:
         database.close()
 
 
+class _Facts:
+    """What entries say of more than balances: of the other tables' rows, and of what was approved."""
+
+    def __init__(self) -> None:
+        self.tables = TableFacts()
+        self.approvals = ApprovalReplay()
+
+    def apply(self, entry: Entry) -> None:
+        """Take the next entry of a chain that follows.
+
+        Raises:
+            BrokenLedger: It charges what had to be approved and was not.
+        """
+        self.tables.apply(entry)
+        self.approvals.apply(entry)
+
+
 def _verified(
     database: Database, check_anchor: Callable[[Connection, int], None], *, chain_only: bool = False
 ) -> Verification:
-    replay, facts = Replay(), TableFacts()
+    replay, facts = Replay(), None if chain_only else _Facts()
     try:
         with database.read() as connection:
-            head = _replay_all(connection, replay, None if chain_only else facts)
+            head = _replay_all(connection, replay, facts)
             if head != LedgerPosition(sequence=replay.sequence, hash=replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
-            if not chain_only:
+            if facts is not None:
                 _check_tables(connection, replay, facts)
                 uncharged = releases.uncharged(connection)
                 if uncharged is not None:
@@ -139,7 +157,8 @@ def record_restore(store: LedgerStore, *, actor: str, reason: str) -> RecordedRe
 
     What the lost entries charged is lost from the ledger; so the entry keeps what the anchor held, and
     whoever holds a receipt of a lost entry can show it. And nothing more is charged unknowingly: in the same
-    transaction every population's cap is set to zero, until an administrator declares it again (docs/adr/0017).
+    transaction every population's cap is set to zero, until an administrator declares it again (docs/adr/0017), and
+    every request that waits for an approval, or has one, is over: what was decided since the copy is lost.
 
     Raises:
         Conflict: Nothing was restored.
@@ -153,6 +172,7 @@ def record_restore(store: LedgerStore, *, actor: str, reason: str) -> RecordedRe
         }
         entry = transaction.append(Event("restore", actor, detail=detail))
         open_ones = [one for one in datasets.every_population(transaction.connection) if one.merged_into is None]
+        approvals.end_all(transaction.connection)
         closing = {"closed_by": "restore"}
         for one in open_ones:
             cap = ledger.population_balance(transaction.connection, one.name).closed()
@@ -162,7 +182,7 @@ def record_restore(store: LedgerStore, *, actor: str, reason: str) -> RecordedRe
     return store.record_restore(work)
 
 
-def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None) -> LedgerPosition:
+def _replay_all(connection: Connection, replay: Replay, facts: _Facts | None) -> LedgerPosition:
     """Apply every entry, those that others add meanwhile too, and give the recorded head.
 
     With `facts` the releases are checked as well, and what entries say about tables is collected.
@@ -181,11 +201,11 @@ def _replay_all(connection: Connection, replay: Replay, facts: TableFacts | None
             return recorded
 
 
-def _check_tables(connection: Connection, replay: Replay, facts: TableFacts) -> None:
+def _check_tables(connection: Connection, replay: Replay, facts: _Facts) -> None:
     """Whether every row follows from the entries; what others change meanwhile is replayed first."""
     while True:
         try:
-            return facts.require(table_rows.rows(connection))
+            return facts.tables.require(table_rows.rows(connection))
         except BrokenLedger:
             known = replay.sequence
             _replay_all(connection, replay, facts)

@@ -88,12 +88,17 @@ class _Shared(Generic[T]):
 
 
 class LedgerStore:
-    """The database and its anchor."""
+    """The database and its anchor.
+
+    Attributes:
+        on_append: Called after every commit that appended an entry, once that is anchored; returns at once.
+    """
 
     def __init__(self, database: Database, anchor: Anchor, clock: Clock = utc_now) -> None:
         self.database = database
         self.anchor = anchor
         self.clock = clock
+        self.on_append: Callable[[], object] = _nothing
         self._guard = threading.Lock()
         self._waiting: list[_Shared[Any]] = []
 
@@ -233,6 +238,7 @@ class LedgerStore:
         [transaction] = done
         if transaction.last is not None:
             self._advance(transaction.last.position, restoring=restoring)
+            self.on_append()
         elif transaction.rests_on > 0:
             self.ensure_anchored(transaction.rests_on)
         return result
@@ -252,6 +258,10 @@ class LedgerStore:
                 self.anchor.advance(head)
         except OSError as error:
             raise _anchor_fault(error) from None
+
+
+def _nothing() -> None:
+    pass
 
 
 def _rolled_back() -> RestoreUnrecorded:

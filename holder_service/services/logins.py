@@ -32,6 +32,11 @@ class Session:
     token: str = field(repr=False)
     expires: datetime
 
+    @property
+    def signed_in(self) -> bool:
+        """Whether it was opened at the identity provider, not by a key."""
+        return isinstance(self.caller.proof, Identity)
+
 
 def log_in(store: LedgerStore, key_text: str) -> Session:
     """Open a session with a key of one of the holder's own people.

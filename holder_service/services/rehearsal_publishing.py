@@ -111,7 +111,10 @@ def _free_name(transaction: Transaction, real: Dataset) -> str:
     population = datasets.find_population(transaction.connection, name)
     known = any(one.rehearsal_of == real.name for one in people)
     if (taken is not None and taken.rehearsal_of != real.name) or (population is not None and not known):
-        raise Conflict(f"There are real people of the name {name!r}, so {real.name!r} can have no rehearsal.")
+        raise Conflict(
+            f"There are real people of the name {name!r}, so {real.name!r} can have no rehearsal. "
+            f"Declare the same under another name in the population {real.population!r}, and rehearse that one."
+        )
     return name
 
 

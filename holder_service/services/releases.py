@@ -22,7 +22,8 @@ from holder_service.domain.ledger import Event
 from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.engines import Counts
 from holder_service.records.files import RecordFiles
-from holder_service.services import access, columns, refining, rehearsals, watching
+from holder_service.services import access, approvals, columns, refining, rehearsals, watching
+from holder_service.services.approvals import Unapproved
 from holder_service.services.asked import AnyQuote, Asked, AskedRelease, named_columns, price_asked, require_small
 from holder_service.services.column_jobs import Pace
 from holder_service.services.datasets import relation_of, require_dataset, require_state
@@ -31,6 +32,7 @@ from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.priced_watch import PricedWatch
 from holder_service.services.refining import Refined
 from holder_service.storage import ledger, releases
+from holder_service.storage.approvals import StoredApproval
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import AccountState
@@ -66,14 +68,15 @@ def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> An
 
 def prepare(
     store: LedgerStore, files: RecordFiles, *, auditor: str, dataset: str, asked: Asked, purpose: str | None = None
-) -> StoredRelease | AskedRelease:
-    """Everything that comes before the records: validate, find a stored answer, price, check the budget.
+) -> StoredRelease | StoredApproval | Unapproved | AskedRelease:
+    """Everything that comes before the records: validate, find a stored answer, price, check budget and approval.
 
     Args:
         purpose: What it is asked for, in the auditor's words; what was answered before is answered without it too.
 
     Returns:
-        The stored release if this was answered before, else what is asked with its price.
+        The stored release if this was answered before. Else, where it has to be approved and is not yet: the request
+        that waits, or that one has to be made (`request_approval`). Else what is asked with its price.
 
     Raises:
         NotFound: The dataset is unknown, or the release that it refines.
@@ -83,8 +86,10 @@ def prepare(
         NoRecords: Nothing is loaded.
         InvalidRequest: It says no purpose, and the dataset requires one.
         BudgetExhausted, CapExhausted: The loss does not fit into what is left.
+        ApprovalDeclined: A budget officer said no.
         Conflict: It is free, and the auditor had as much for nothing as anybody gets; or it refines a release that was
-            refined before, is from before a restore, or about a dataset that was declared otherwise since.
+            refined before, is from before a restore, or about a dataset that was declared otherwise since; or it waits
+            for an approval for another purpose.
     """
     require_small(asked)
     with store.database.read() as connection:
@@ -107,9 +112,31 @@ def prepare(
             columns.require_usable(named, declared, files, now=store.clock())
             _require_funds(state, awaiting.charge, now=store.clock())
             _require_free_share(connection, awaiting)
-            return awaiting
-    store.ensure_anchored(stored.sequence)
-    return stored
+            found: StoredRelease | StoredApproval | Unapproved | AskedRelease
+            found = approvals.permitted(connection, state, awaiting, now=store.clock())
+        else:
+            found = stored
+    if isinstance(found, StoredRelease | StoredApproval):
+        store.ensure_anchored(found.sequence)
+    return found
+
+
+def request_approval(store: LedgerStore, *, unapproved: Unapproved, proof: access.Proof) -> Future[StoredApproval]:
+    """Have a request for an approval written down, in one transaction with all others that wait for the ledger.
+
+    Nothing is charged, nothing is kept of the budget, and no record was touched.
+
+    Returns:
+        What will have the request; or one of the errors of `enter`, or ApprovalDeclined.
+    """
+
+    def work(transaction: Transaction) -> StoredApproval:
+        access.require_in_force(transaction.connection, proof, now=transaction.now)
+        if releases.find_release(transaction.connection, unapproved.asked.identity) is not None:
+            raise Conflict("This was answered meanwhile: ask again, and you have the answer.")
+        return approvals.write_down(transaction, _as_priced(transaction, unapproved.asked), unapproved.asked)
+
+    return store.commit_shared(work)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -196,19 +223,9 @@ def _charge(
     if stored is not None:
         transaction.rest_on(stored.sequence)
         return EnteredRelease(stored, new=False)
-    state = require_state(transaction.connection, priced.dataset.name, asked.auditor)
+    state = _as_priced(transaction, asked)
     dataset = state.dataset
-    _require_current(dataset, priced.asked.version)
-    columns.resolved(transaction.connection, named_columns(priced.asked), dataset, auditor=asked.auditor)
-    if priced.refined is not None:
-        refining.require_refinable(transaction.connection, priced.refined)
-    if state.relation != priced.relation:
-        raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
-    if state.cap.terms != priced.terms:
-        raise Conflict("What the population's account adds up changed while this was answered: ask again.")
-    _require_purpose(dataset, asked.purpose)
-    _require_funds(state, asked.charge, now=transaction.now)
-    _require_free_share(transaction.connection, asked)
+    approval = approvals.require_approved(transaction.connection, state, asked, now=transaction.now)
     account, cap = state.account.charged(asked.charge), state.cap.charged(asked.charge)
     pair = transaction.once(signing.in_force)  # asked under the lock: a rotation may have come between
     entry = transaction.append(
@@ -217,7 +234,7 @@ def _charge(
             Event(
                 "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
                 auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=asked.charge,
-                cap=cap, account=account, detail=_detail(asked),
+                cap=cap, account=account, detail=_detail(asked, approval),
             ),
         )
     )  # fmt: skip
@@ -233,9 +250,30 @@ def _charge(
         kind=priced.asked.kind, refines=priced.asked.refines,
     )  # fmt: skip
     releases.store(transaction.connection, stored)
+    if approval is not None:
+        approvals.answered(transaction.connection, approval)
     if drawn.state is not None and isinstance(priced, PricedWatch):
         watching.keep(transaction, stored, priced, drawn.state, pace)
     return EnteredRelease(stored, new=True)
+
+
+def _as_priced(transaction: Transaction, asked: AskedRelease) -> AccountState:
+    """What a priced request is charged against, if nothing that its price and admission rest on has changed since."""
+    priced = asked.priced
+    state = require_state(transaction.connection, priced.dataset.name, asked.auditor)
+    dataset = state.dataset
+    _require_current(dataset, priced.asked.version)
+    columns.resolved(transaction.connection, named_columns(priced.asked), dataset, auditor=asked.auditor)
+    if priced.refined is not None:
+        refining.require_refinable(transaction.connection, priced.refined)
+    if state.relation != priced.relation:
+        raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
+    if state.cap.terms != priced.terms:
+        raise Conflict("What the population's account adds up changed while this was answered: ask again.")
+    _require_purpose(dataset, asked.purpose)
+    _require_funds(state, asked.charge, now=transaction.now)
+    _require_free_share(transaction.connection, asked)
+    return state
 
 
 def require_release(
@@ -286,12 +324,17 @@ def _was_answered(connection: Connection, pinned: Asked, auditor: str, dataset: 
     return releases.find_release(connection, identity) is not None
 
 
-def _detail(release: AskedRelease) -> dict[str, str]:
-    """What the entry of a charge says of what was asked, but for its identity; of most plans nothing."""
+def _detail(release: AskedRelease, approval: StoredApproval | None) -> dict[str, str | int | None]:
+    """What the entry of a charge says of what was asked, but for its identity; of most plans nothing.
+
+    Where it had to be approved it names the entry of the decision.
+    """
     asked = release.priced.asked
-    kind: dict[str, str] = {} if asked.kind == "plan" else {"asked": asked.kind}
+    kind: dict[str, str | int | None] = {} if asked.kind == "plan" else {"asked": asked.kind}
     refines = {} if asked.refines is None else {"refines": asked.refines}
-    return {**kind, **refines, **({} if release.purpose is None else {"purpose": release.purpose})}
+    return {**kind, **refines, **({} if release.purpose is None else {"purpose": release.purpose})} | (
+        {} if approval is None else {"approval": approval.decision}
+    )
 
 
 def _require_purpose(dataset: Dataset, purpose: str | None) -> None:

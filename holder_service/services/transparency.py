@@ -28,7 +28,7 @@ from shared.watches import ANSWER_KIND
 
 DECISIONS: Final[tuple[Kind, ...]] = (
     "population", "cap", "budget", "merge", "dataset", "records", "retirement", "restore", "signing-key",
-    "overlap-look", "metadata",
+    "overlap-look", "metadata", "approval-required",
 )  # fmt: skip
 """Kinds of entries that say what was decided about the dataset's people, or that bear on trust in the ledger."""
 _MECHANISM_OF_STEP: Final = {"counts": "laplace", "sums": "laplace", "choices": "permute_and_flip"}

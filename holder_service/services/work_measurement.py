@@ -24,13 +24,12 @@ from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import Counts, EncodedVersion
 from holder_service.records.formats import Upload
 from holder_service.services import access, budgets, datasets, loads, releases
-from holder_service.services.asked import Asked, Priced
+from holder_service.services.asked import Asked, AskedRelease, Priced
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.measured_requests import COLUMNS, FREQUENT, of_rows, plans, trainings
 from holder_service.services.priced import PricedPlan
 from holder_service.services.priced_training import PricedTraining
 from holder_service.settings import Settings
-from holder_service.storage.releases import StoredRelease
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.plans import Plan
 from shared.rules import Cell
@@ -189,8 +188,8 @@ def _run(holder: Holder, document: Asked, dataset: str) -> tuple[tuple[PlanSize,
     timed = _Timed(holder.engine)
     clock_s = [time.perf_counter()]
     asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, asked=document)
-    if isinstance(asked, StoredRelease):
-        raise TypeError("Nothing is asked here twice.")
+    if not isinstance(asked, AskedRelease):
+        raise TypeError("Nothing is asked here twice, and nothing needs an approval.")
     priced = asked.priced
     clock_s.append(time.perf_counter())
     sizes = _noise_drawn(priced)

@@ -80,6 +80,12 @@ def keys_of(connection: Connection, account: str) -> list[ApiKey]:
     return [ApiKey(**row._mapping) for row in connection.execute(query)]
 
 
+def every_key(connection: Connection) -> list[ApiKey]:
+    """All keys of all accounts, by whose they are and when they were issued."""
+    order = api_keys.c.account, api_keys.c.created, api_keys.c.id
+    return [ApiKey(**row._mapping) for row in connection.execute(select(api_keys).order_by(*order))]
+
+
 def add_key(connection: Connection, key: ApiKey) -> None:
     connection.execute(insert(api_keys), asdict(key))
 

@@ -4,36 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
+from holder_service.domain.column_definitions import Definition
 from holder_service.domain.column_times import ColumnSize
 from holder_service.storage.tables import derived_columns
 from shared import canonical
-from shared.schema import Column
 
 _SHOWN = [column for column in derived_columns.c if column.name != "document"]  # it may have many megabytes
 _OF_DATASET = select(*_SHOWN).where(derived_columns.c.dataset == bindparam("of"))
 _FIND = _OF_DATASET.where(derived_columns.c.id == bindparam("identity"))
 _NEXT = select(*_SHOWN).where(derived_columns.c.values_file.is_not(None))
-
-
-class Definition(BaseModel):
-    """What of a derived column plans need: its document is not read for them.
-
-    Attributes:
-        column: As rules see it.
-        origin: Where its values come from.
-        reads: The declared columns that they follow from; the person key of linked ones.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    column: Column
-    origin: Literal["score", "linked"]
-    reads: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

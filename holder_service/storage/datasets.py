@@ -22,12 +22,14 @@ class Population:
 
     Attributes:
         person_key: `None` as long as all its datasets are aggregate tables.
+        approval_days: How long a request that needs an approval stands; `None` where none is needed.
     """
 
     name: str
     relation: Relation
     person_key: str | None
     merged_into: str | None
+    approval_days: int | None = None
 
     def may_join(self, other: "Population") -> bool:
         """Whether both can be one: in terms of one relation, and of one person key as far as they have any."""

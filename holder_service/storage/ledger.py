@@ -53,6 +53,7 @@ _ACCOUNT_STATE = Prepared(
     select(
         datasets,
         populations.c.relation,
+        populations.c.approval_days,
         _NEWEST.limit(1).scalar_subquery().label("cap_now"),
         _NEWEST.with_only_columns(entries.c.account)
         .where(entries.c.auditor == bindparam("who"))
@@ -67,12 +68,17 @@ _ACCOUNT_STATE = Prepared(
 
 @dataclass(frozen=True, slots=True)
 class AccountState:
-    """What a plan is charged against: its dataset, the population's relation and cap, the auditor's account with it."""
+    """What a plan is charged against: its dataset, the population's relation and cap, the auditor's account with it.
+
+    Attributes:
+        approval_days: How long a request stands, where an approval is needed; `None` where it is not.
+    """
 
     dataset: Dataset
     relation: NeighbouringRelation
     account: Balance
     cap: Balance
+    approval_days: int | None = None
 
 
 def head(connection: Connection) -> LedgerPosition:
@@ -133,11 +139,13 @@ def account_state(connection: Connection, dataset: str, auditor: str) -> Account
     if row is None:
         return None
     account, cap = balance_of_text(row.account_now), balance_of_text(row.cap_now)
+    approval_days = row.approval_days
     relation = NeighbouringRelation(row.relation)
     found = dataset_of_row(row)
     if found.rehearsal is not None:
         account = cap  # everybody may ask about it, and nothing is charged
-    return AccountState(found, relation, account or Balance(), cap or Balance())
+        approval_days = None
+    return AccountState(found, relation, account or Balance(), cap or Balance(), approval_days)
 
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:

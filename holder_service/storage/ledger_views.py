@@ -1,6 +1,7 @@
 """The ledger as administrators look at it: newest entries first, some of them, and balances over time."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -66,6 +67,14 @@ def newest(connection: Connection, which: EntryFilter, *, before: int | None, li
     if before is not None:
         query = query.where(entries.c.sequence < before)
     return [entry_of_row(row) for row in connection.execute(query)]
+
+
+def backwards(connection: Connection, which: EntryFilter) -> Iterator[Entry]:
+    """The same, all of them as they are taken: the newest alone at first, then more at once."""
+    before, limit = None, 1
+    while found := newest(connection, which, before=before, limit=limit):
+        yield from found
+        before, limit = found[-1].sequence, 100
 
 
 def in_order(

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from holder_service.storage import columns, datasets, metadata, signing_keys
+from holder_service.storage import approvals, columns, datasets, metadata, signing_keys
 from holder_service.storage.tables import accounts, api_keys
 
 Row = dict[str, Any]
@@ -22,7 +22,7 @@ def rows(connection: Connection) -> dict[tuple[str, str], Row]:
         found["signing_keys", signing_key.id] = signing_key.model_dump(mode="json")
     for population in datasets.every_population(connection):
         found["populations", population.name] = {
-            name: getattr(population, name) for name in ("relation", "person_key", "merged_into")
+            name: getattr(population, name) for name in ("relation", "person_key", "merged_into", "approval_days")
         }
     schemas, rehearsals = datasets.schema_digests(connection), datasets.rehearsal_digests(connection)
     for dataset in datasets.every(connection):
@@ -36,6 +36,8 @@ def rows(connection: Connection) -> dict[tuple[str, str], Row]:
         found["dataset_metadata", name] = {"words": digest}
     for identity, column in columns.rows(connection):
         found["derived_columns", identity] = {"id": identity, **column}
+    for identity, approval in approvals.rows(connection):
+        found["approvals", identity] = approval
     return found
 
 

@@ -55,6 +55,7 @@ populations = Table(
     Column("relation", String(32), nullable=False),
     Column("person_key", String(200), nullable=False),
     Column("merged_into", String(64), ForeignKey("populations.name")),
+    Column("approval_days", SmallInteger),
 )
 
 datasets = Table(
@@ -84,7 +85,7 @@ entries = Table(
     metadata,
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
     Column("at", String(40), nullable=False),
-    Column("kind", String(16), nullable=False),
+    Column("kind", String(32), nullable=False),
     Column("actor", String(64), nullable=False),
     Column("population", String(64)),
     Column("dataset", String(64)),
@@ -142,6 +143,32 @@ watches = Table(
     Column("begun", String(40)),
     Column("due", String(40)),
     Index("watches_by_dataset", "dataset"),
+)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("id", String(80), primary_key=True),
+    Column("sequence", BigInteger, ForeignKey("entries.sequence"), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("auditor", String(64), ForeignKey("accounts.name"), nullable=False),
+    Column("dataset", String(64), ForeignKey("datasets.name"), nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("relation", String(32), nullable=False),
+    Column("purpose", String(200)),
+    Column("epsilon_nano", BigInteger, nullable=False),
+    Column("delta_nano", BigInteger, nullable=False),
+    Column("rho_nano", BigInteger),
+    Column("requested", String(40), nullable=False),
+    Column("expires", String(40), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("decision", BigInteger, ForeignKey("entries.sequence")),
+    Column("decided", String(40)),
+    Column("decided_by", String(64)),
+    Column("reason", String(200)),
+    Column("document", LargeBinary),
+    Index("approvals_by_auditor", "auditor", "dataset", "sequence"),
+    Index("approvals_by_state", "state", "sequence"),
 )
 
 console_sessions = Table(

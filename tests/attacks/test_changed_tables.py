@@ -71,7 +71,7 @@ def victim(varied_holder: TestedHolder) -> Iterator[TestedHolder]:
         "UPDATE populations SET relation = 'replace' WHERE name = 'register'",
         "UPDATE populations SET person_key = 'other' WHERE name = 'register'",
         "UPDATE populations SET merged_into = NULL WHERE name = 'second'",
-        "INSERT INTO populations VALUES ('fresh', 'add_remove', 'id', NULL)",
+        "INSERT INTO populations VALUES ('fresh', 'add_remove', 'id', NULL, NULL)",
         "UPDATE datasets SET population = 'third' WHERE name = 'register'",
         "UPDATE datasets SET retired = 0 WHERE name = 'third'",
         "UPDATE datasets SET version = 9 WHERE name = 'register'",

@@ -1,7 +1,8 @@
 """Nothing that anybody can see of a release moves before its public deadline, however soon it was drawn (2-privacy §7).
 
 The count is made to take no time, or most of the time to the deadline. What is asserted needs no luck: a time to which
-a release must not be seen, and an order that a difference of tenths of a second decides.
+a release must not be seen, and an order that a difference of tenths of a second decides. On a slow machine nobody looks
+before a near deadline, which shows nothing: then one that is farther off is tried.
 """
 
 import threading
@@ -19,19 +20,20 @@ from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.web.rest import releasing
 from shared.plans import Plan, identity
-from testing.holders import TestedHolder, running_holder
+from testing.holders import TestedHolder
 from testing.registers import plan
 
 QUANTUM_MS: Final = 1000
 """The deadline of a small plan is one quantum."""
+FARTHER_QUANTA_MS: Final = (QUANTUM_MS, 4 * QUANTUM_MS, 16 * QUANTUM_MS, 64 * QUANTUM_MS)
 SLOW_S: Final = 0.4
 PAUSE_S: Final = 0.01
 SLOTS: Final = 64
 
 
 @pytest.fixture
-def unhurried(tmp_path: Path) -> Iterator[TestedHolder]:
-    with running_holder(tmp_path, quantum_ms=QUANTUM_MS) as holder:
+def unhurried(set_up_holder: TestedHolder, tmp_path: Path) -> Iterator[TestedHolder]:
+    with set_up_holder.copied(tmp_path, quantum_ms=QUANTUM_MS) as holder:
         yield holder
 
 
@@ -60,30 +62,38 @@ def look(holder: TestedHolder, body: dict[str, Any]) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("count_s", [0.0, SLOW_S])
 def test_nothing_of_a_release_is_seen_before_its_deadline(
-    unhurried: TestedHolder, monkeypatch: pytest.MonkeyPatch, count_s: float
+    set_up_holder: TestedHolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count_s: float
 ) -> None:
     count_slowly(monkeypatch, count_s)
+    for quantum_ms in FARTHER_QUANTA_MS:
+        with set_up_holder.copied(tmp_path / str(quantum_ms), quantum_ms=quantum_ms) as holder:
+            if looks_before_the_deadline(holder, quantum_ms / 1000):
+                return
+    pytest.fail("nobody looked before the deadline")
+
+
+def looks_before_the_deadline(holder: TestedHolder, due_s: float) -> int:
+    """How many times all that can be seen was seen before the deadline of a release, each time as it was before."""
     body = plan()
-    before = look(unhurried, body)
+    before = look(holder, body)
     sent_s, sent_at = time.monotonic(), time.time()
     looks: list[tuple[float, tuple[Any, ...]]] = []
 
     with ThreadPoolExecutor(1) as other:
-        asked = other.submit(unhurried.release, body)
+        asked = other.submit(holder.release, body)
         while not asked.done():
-            seen = look(unhurried, body)
+            seen = look(holder, body)
             looks.append((time.monotonic() - sent_s, seen))
             time.sleep(PAUSE_S)
         answer = asked.result()
         answered_s = time.monotonic() - sent_s
 
-    due_s = QUANTUM_MS / 1000
     too_early = [seen for at_s, seen in looks if at_s <= due_s]
-    assert too_early, "somebody looked before the deadline"
-    assert set(too_early) == {before}
+    assert set(too_early) <= {before}
     assert datetime.fromisoformat(answer.json()["created"]).timestamp() - sent_at >= due_s
     assert answered_s >= 2 * due_s, "the answer leaves one quantum after the deadline"
-    assert look(unhurried, body) != before
+    assert look(holder, body) != before
+    return len(too_early)
 
 
 def test_the_order_of_entries_is_that_of_the_deadlines(

@@ -16,6 +16,7 @@ from testing.registers import (
     learnable_csv,
     linked_column,
     linked_values,
+    plan,
     register_csv,
     training,
     watch,
@@ -53,7 +54,7 @@ def record(holder: TestedHolder, folder: Path) -> None:
             required(holder.admin("POST", "/signing-keys"))
         sent = {**template, "refines": refined[template["refines"]]} if "refines" in template else template
         unanswered = holder.auditor("POST", f"/datasets/{dataset}/quotes", json=sent)
-        release = required(holder.release(sent, dataset=dataset))
+        release = approved(holder, dataset, sent)
         answered = release.json()
         refined[sent["batches"][0]["name"]] = answered["id"]
         pinned = {**sent, "version": answered["version"]}
@@ -99,6 +100,16 @@ def record(holder: TestedHolder, folder: Path) -> None:
     write(folder / "entries.jsonl", required(holder.admin("GET", "/ledger?format=jsonl")).text.splitlines())
 
 
+def approved(holder: TestedHolder, dataset: str, sent: Document) -> httpx.Response:
+    """What a plan is answered, once it was approved where that is required."""
+    answer = required(holder.release(sent, dataset=dataset))
+    if answer.status_code == 202:
+        decision = {"approved": True, "reason": "Recorded for the contract"}
+        required(holder.admin("PUT", f"/approvals/{answer.json()['id']}/decision", json=decision))
+        answer = required(holder.release(sent, dataset=dataset))
+    return answer
+
+
 def prepare(holder: TestedHolder) -> None:
     """Declare and load a dataset for each neighbouring relation, with a budget in its population."""
     columns = [_AGE, {**_EDUCATION, "categories": ["low", "élevé"]}, _SEX, _ORIGIN]
@@ -117,6 +128,7 @@ def prepare(holder: TestedHolder) -> None:
     required(holder.load(f"id,age,hours,sex\n{ages}".encode(), "aged"))
     required(holder.declare("monthly", cap={"rho": "0.5", "delta": "0.0001"}))
     required(holder.load(register_csv(people=30), "monthly"))
+    required(holder.admin("PUT", "/populations/aged/approval", json={"required": True, "days": 30}))
     words = {
         "title": "Anträge",
         "reference_date": "2026-01-31",
@@ -245,6 +257,8 @@ def conclude(holder: TestedHolder) -> None:
     required(holder.admin("DELETE", "/datasets/fixed-size"))
     pair = {"population": "register", "other": "survey"}
     required(holder.admin("POST", "/populations/overlaps", json=pair))
+    waiting = required(holder.release(plan(draw=9), dataset="aged")).json()["id"]
+    required(holder.auditor("DELETE", f"/datasets/aged/approvals/{waiting}"))
     columns = required(holder.auditor("GET", "/datasets/register/columns")).json()["columns"]
     required(holder.auditor("DELETE", f"/datasets/register/columns/{columns[0]['id']}"))
     holder.settings.anchor.unlink()

@@ -51,10 +51,12 @@ def main() -> None:
     """Record a home into an archive that is not there yet."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("archive", type=Path)
-    archive = options.parse_args().archive
+    options.add_argument("--reserved", action="store_true", help="instead, one with a name that was reserved later")
+    given = options.parse_args()
+    archive: Path = given.archive.absolute()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        record()
+        record_reserved() if given.reserved else record()
         for name in ("model.skops", "own.csv"):
             Path(name).unlink()
         with tarfile.open(archive, "x:gz") as packed:
@@ -64,12 +66,7 @@ def main() -> None:
 
 def record() -> None:
     """Make the home, and beside it what the auditor kept, keys, and what every reader saw at the end."""
-    os.environ |= {"HOLDER_HOME": "home", "HOLDER_RELEASE_QUANTUM_MS": "0", "HOLDER_REQUESTS_PER_S": "0"}
-    os.umask(0o077)
-    admin_key = json.loads(run(*HOLDER, "init", "--json"))["admin_key"]
-    os.environ["HOLDER_ADMIN_KEY"] = admin_key
-    invent_people()
-    fit_model()
+    admin_key = begin()
     with serving() as url:
         os.environ |= {"HOLDER_URL": url, "AUDITOR_HOLDER_URL": url}
         key = set_up()
@@ -91,6 +88,34 @@ def record() -> None:
         }
     seen["verified"] = json.loads(run(*HOLDER, "ledger", "verify", "--json"))
     Path("seen.json").write_text(json.dumps(seen, indent=1))
+    Path("keys.json").write_text(json.dumps({"administrator": admin_key, "auditor": key}))
+
+
+def begin() -> str:
+    """Make the home, with a file of people and one of a model; gives the administrator's key."""
+    os.environ |= {"HOLDER_HOME": "home", "HOLDER_RELEASE_QUANTUM_MS": "0", "HOLDER_REQUESTS_PER_S": "0"}
+    os.umask(0o077)
+    key: str = json.loads(run(*HOLDER, "init", "--json"))["admin_key"]
+    os.environ["HOLDER_ADMIN_KEY"] = key
+    invent_people()
+    fit_model()
+    return key
+
+
+def record_reserved() -> None:
+    """Make a home whose dataset has the name that another one's rehearsal would have; and its receipts and keys."""
+    admin_key = begin()
+    declared = {"person_key": "id", "cap": CAPS["loans"], "records_max": 1000, "columns": COLUMNS}
+    Path("declared.json").write_text(json.dumps({**declared, "relation": "add_remove"}))
+    with serving() as url:
+        os.environ |= {"HOLDER_URL": url, "AUDITOR_HOLDER_URL": url}
+        key: str = json.loads(run(*HOLDER, "admin", "add-auditor", "ADR", "--json"))["key"]
+        os.environ["AUDITOR_API_KEY"] = key
+        for name in ("loans", "loans-rehearsal"):
+            run(*HOLDER, "admin", "declare", name, "declared.json")
+            run(*HOLDER, "admin", "load", name, "people.csv")
+            run(*HOLDER, "admin", "grant", name, "ADR", "5")
+        run(*AUDITOR, "audit", "model.skops", "--dataset=loans-rehearsal", "--sensitive=sex", "--epsilon=0.5")
     Path("keys.json").write_text(json.dumps({"administrator": admin_key, "auditor": key}))
 
 

@@ -14,6 +14,7 @@ from auditor_client.errors import HolderLied
 from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from auditor_client.exchange.verification import check_quote, verified_release
+from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.ledger import BrokenLedger, Kind, Replay
 from holder_service.services.ledger_export import is_whole
 from holder_service.storage import ledger
@@ -107,10 +108,11 @@ def replayed(folder: Path, documents: list[Document]) -> list[Document]:
     for row in rows:
         row.update({name: json.dumps(row[name]) for name in ("cap", "account", "detail") if row[name] is not None})
     database.write(lambda connection: connection.execute(insert(entries), rows))
-    replay, shown = Replay(), []
+    replay, approvals, shown = Replay(), ApprovalReplay(), []
     with database.read() as connection:
         for entry in ledger.read_entries(connection):
             replay.apply(entry)
+            approvals.apply(entry)
             shown.append(entry.document())
     database.close()
     return shown

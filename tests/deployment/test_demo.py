@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from pafer_demo.__main__ import app
 from pafer_demo.holder_process import START_S_MAX, DemoFailed, running_holder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,13 +84,23 @@ def test_an_interrupted_demonstration_stops_its_holder(tmp_path: Path) -> None:
     assert not answers(url[0])
 
 
-def test_an_amount_that_is_none_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    with start(tmp_path, "--epsilon", "1e400") as demo:
-        said, _ = demo.communicate(timeout=60)
+@pytest.fixture
+def _undone() -> Iterator[None]:
+    """What the command sets for its whole process, which is this one, as it was."""
+    mask, handler = os.umask(0o022), signal.getsignal(signal.SIGTERM)
+    os.umask(mask)
+    yield
+    os.umask(mask)
+    signal.signal(signal.SIGTERM, handler)
 
-    assert demo.returncode == 2
-    assert "decimal string" in said
-    assert "Traceback" not in said
+
+@pytest.mark.usefixtures("_undone")
+def test_an_amount_that_is_none_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(app, ["--epsilon", "1e400", "--output", str(tmp_path)])
+
+    assert ran.exit_code == 2
+    assert isinstance(ran.exception, SystemExit)
+    assert "decimal string" in ran.output
     assert not (tmp_path / "holder").exists()
 
 

@@ -3,6 +3,7 @@
 One holder serves all tests; what the door keeps out is tested in tests/unit/auditor_client/test_desk.py.
 """
 
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client import Auditor
 from auditor_client.desk.app import create_desk
+from auditor_client.desk.audits import ORDERS
 from auditor_client.desk.desk import Desk
 from auditor_client.settings import AuditorSettings
 from testing.browsers import PATIENCE_MS, PHONE_PX, violations
 from testing.holders import TestedHolder, listening, running_holder
+from testing.registers import LEARNABLE, learnable_csv
+from testing.waits import wait_until
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenDesk]:
                 model, "register", ["sex", "origin"], "0.2", favourable=["granted"], columns=["age", "citizen"]
             )
         name = before.note.name.removeprefix("sha256:")
+        holder.offer("loans", learnable_csv(people=3000), **LEARNABLE, purpose_required=True, epsilon="30")
         with opened(settings) as (desk, port):
             yield OpenDesk(desk, holder, model, name, port)
 
@@ -116,6 +122,7 @@ def test_a_stranger_comes_from_a_model_to_a_report(browser: Browser, started: Op
     with at_the_desk(browser, started, accept_downloads=True) as page:
         page.goto(started.root)
         page.get_by_role("link", name="New audit").first.click()
+        page.get_by_role("radio", name="register").check()
         page.get_by_label("A model’s file").set_input_files(started.model)
         page.get_by_role("button", name="Go on").click()
         page.get_by_label("sex").check()
@@ -148,28 +155,32 @@ def test_a_stranger_comes_from_a_model_to_a_report(browser: Browser, started: Op
         expect(page.get_by_role("status")).to_contain_text("All receipts are good, and the holder’s ledger")
 
 
+def tabbed_to(page: Page, name: str) -> None:
+    """Press Tab until what is called so has the focus, and shows it."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        labels = focused.evaluate(
+            "e => [e.innerText, e.getAttribute('aria-label'), ...[...(e.labels || [])].map(l => l.innerText)]"
+        )
+        if any(label and label.strip().startswith(name) for label in labels):
+            assert focused.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
+            return
+    raise AssertionError(f"{name} is not reached")
+
+
 def test_the_same_by_keyboard_alone(browser: Browser, started: OpenDesk) -> None:
     """Tab, arrows, blank and Enter; the file is chosen in the browser's own dialogue."""
     with at_the_desk(browser, started) as page:
-
-        def tab_to(name: str) -> None:
-            for _ in range(60):
-                page.keyboard.press("Tab")
-                focused = page.locator(":focus")
-                labels = focused.evaluate(
-                    "e => [e.innerText, e.getAttribute('aria-label'), ...[...(e.labels || [])].map(l => l.innerText)]"
-                )
-                if any(label and label.strip().startswith(name) for label in labels):
-                    assert focused.evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
-                    return
-            raise AssertionError(f"{name} is not reached")
-
+        tab_to = partial(tabbed_to, page)
         page.goto(started.root)
         page.keyboard.press("Tab")
         expect(page.locator(":focus")).to_have_text("Skip to the content")
         tab_to("New audit")
         page.keyboard.press("Enter")
         page.wait_for_url("**/new")
+        tab_to("loans")
+        page.keyboard.press("ArrowDown")
         tab_to("A model’s file")
         with page.expect_file_chooser() as chooser:
             page.keyboard.press("Space")
@@ -197,6 +208,63 @@ def test_the_same_by_keyboard_alone(browser: Browser, started: OpenDesk) -> None
         expect(page).to_have_title(re.compile("Fairness audit"))
 
 
+def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
+    browser: Browser, started: OpenDesk, tmp_path: Path
+) -> None:
+    def spent() -> float:
+        return float(started.holder.spent(dataset="loans"))
+
+    with at_the_desk(browser, started, accept_downloads=True) as page:
+        tab_to = partial(tabbed_to, page)
+        page.goto(f"{started.root}/trainings")
+        tab_to("loans")
+        page.keyboard.press("Space")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/trainings/new/*")
+        tab_to("origin")
+        page.keyboard.press("Space")
+        tab_to("Bins of age begin at")
+        page.keyboard.type("25, 50, 75")
+        tab_to("hours")
+        page.keyboard.press("Space")
+        tab_to("Bins of hours begin at")
+        page.keyboard.type("40")
+        tab_to("Privacy loss ε")
+        page.keyboard.type("10")
+        tab_to("What it is asked for")
+        page.keyboard.type("A review")
+        page.get_by_text("A tree", exact=True).click()
+        page.get_by_label("Depth").fill("2")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="What it would cost")).to_be_visible()
+        expect(page.get_by_role("row", name="split 2")).to_be_visible()
+        assert spent() == 0
+        tab_to("Train, and spend ε = 10")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="What was learned")).to_be_visible(timeout=3 * PATIENCE_MS)
+        assert spent() == 10
+
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="Download the model").click()
+        model = tmp_path / "model.json"
+        saved.value.save_as(model)
+        assert json.loads(model.read_text())["trained"]["dataset"] == "loans"
+        tab_to("Wanted ratio")
+        page.keyboard.type("0.5")
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Wanted ratio")).to_have_value("0.5")
+        page.get_by_role("link", name="Trainings").first.click()
+        expect(page.get_by_role("row", name="loans, version 1")).to_have_count(2)
+        page.get_by_role("link", name="ratio 0.5").click()
+        page.get_by_label("Audit it on").select_option("loans")
+        page.get_by_role("button", name="Go on to the audit").click()
+        expect(page.get_by_label("sex")).to_be_checked()
+        expect(page.get_by_label("Strategy")).to_have_value("rules")
+        assert spent() == 10
+    [entry] = [one for one in started.holder.entries() if one["detail"].get("asked") == "training"]
+    assert entry["detail"]["purpose"] == "A review"
+
+
 def test_a_refusal_stands_beside_its_field(browser: Browser, started: OpenDesk, tmp_path: Path) -> None:
     pickle = tmp_path / "model.pkl"
     pickle.write_bytes(b"\x80\x04\x95\x0b\x00")
@@ -206,6 +274,7 @@ def test_a_refusal_stands_beside_its_field(browser: Browser, started: OpenDesk, 
     )
     page = context.new_page()
     page.goto(f"{started.root}/new")
+    page.get_by_role("radio", name="register").check()
     page.get_by_label("A model’s file").set_input_files(pickle)
     page.get_by_role("button", name="Go on").click()
     page.get_by_label("sex").check()
@@ -229,7 +298,9 @@ def test_a_refusal_stands_beside_its_field(browser: Browser, started: OpenDesk, 
 
 def test_axe_core_finds_nothing_wrong_and_no_page_is_wider(browser: Browser, started: OpenDesk) -> None:
     paths = ("", f"/audits/{started.audit}", "/new", "/budgets", "/datasets/register", "/receipts", "/bundles",
-             "/decisions/register", "/watches/register", f"/new/{a_draft(started)}")  # fmt: skip
+             "/decisions/register", "/watches/register", f"/new/{a_draft(started)}", "/trainings", a_training(started),
+             f"/trainings/new/{started.desk.draft_training('loans').id}")  # fmt: skip
+    wait_until(lambda: started.desk.kept.computed()[2] == 0)  # before that the index looks again by itself
     found = []
     for options in ({"color_scheme": "dark"}, {"viewport": {"width": PHONE_PX, "height": 844}}):
         with at_the_desk(browser, started, script=True, bypass_csp=True, **options) as page:
@@ -240,6 +311,12 @@ def test_axe_core_finds_nothing_wrong_and_no_page_is_wider(browser: Browser, sta
                 width = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 found += [f"{path} is {width} px too wide"] if width > 0 else []
     assert found == []
+
+
+def a_training(started: OpenDesk) -> str:
+    with started.desk.auditor(asked_for="A review") as auditor:
+        result = auditor.train("loans", epsilon="1", sensitive="sex", features=["age=25,50,75"], depth=1)
+    return f"/trainings/{result.note.file_name}"
 
 
 def a_draft(started: OpenDesk) -> str:
@@ -262,6 +339,39 @@ def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client:
     assert mending.status_code == 422, "the audit is not rule by rule, and the page says so"
     assert client.get(f"{root}/audits/{'0' * 64}").status_code == 404
     assert client.get(f"{root}/audits/..%2F..%2Fkeys").status_code == 404
+
+
+def test_the_index_is_sorted_by_its_headings(started: OpenDesk, client: httpx.Client) -> None:
+    with started.desk.auditor() as auditor:
+        auditor.audit(decision="citizen", dataset="register", request="sex", epsilon="0.3", model_name="AAA")
+    wait_until(lambda: started.desk.kept.computed()[2] == 0)
+
+    def shown(query: str) -> list[str]:
+        found = client.get(f"{started.desk.door.root}?{query}")
+        assert found.status_code == 200, query
+        return re.findall(r'data-label="Cost" class="number">ε = ([0-9.]+)', found.text)
+
+    assert sorted(map(float, shown("sort=cost&down=0"))) == list(map(float, shown("sort=cost&down=0")))
+    assert shown("sort=cost&down=0") != shown("sort=cost&down=1")
+    assert shown("sort=answered")[0] == "0.3"
+    for key in ORDERS:
+        page = client.get(f"{started.desk.door.root}?sort={key}&down=0").text
+        assert page.count('aria-sort="ascending"') == 1, key
+    assert shown("page=2") == []
+    assert client.get(f"{started.desk.door.root}?page=0").status_code == 404
+
+
+def test_a_watch_says_what_for_where_the_holder_wants_it(started: OpenDesk, client: httpx.Client) -> None:
+    with started.desk.auditor(asked_for="A review") as auditor:
+        audit = auditor.audit(decision="citizen", dataset="loans", request="sex", epsilon="5")
+    path = f"{started.desk.door.root}/audits/{audit.note.name.removeprefix('sha256:')}"
+    form = {"form_token": started.desk.door.form_token, "epsilon": "0.5", "margin": "0"}
+
+    assert "(needed here)" in client.get(path).text
+    refused = client.post(f"{path}/watch", data=form)
+    assert refused.status_code == 422
+    assert "fill it in (“What it is asked for”)" in refused.text
+    assert 'value="0.5"' in refused.text, "what was typed stays"
 
 
 def test_decisions_of_ones_own_are_sent_and_audited(started: OpenDesk, client: httpx.Client) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from auditor_client import Auditor
-from testing.holders import TestedHolder, running_holder
+from testing.holders import TestedHolder
 
 
 @pytest.fixture(scope="module")
-def lasting_holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+def lasting_holder(set_up_holder: TestedHolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
     """One holder with the small register for all tests of a file, on SQLite."""
-    with running_holder(tmp_path_factory.mktemp("lasting")) as tested:
+    with set_up_holder.copied(tmp_path_factory.mktemp("lasting")) as tested:
         yield tested
 
 
@@ -22,8 +22,7 @@ def lasting_holders(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
     if request.param == "sqlite":
         yield request.getfixturevalue("lasting_holder")
         return
-    server = request.getfixturevalue("postgres_server")
-    with server.database() as url, running_holder(tmp_path_factory.mktemp("lasting"), url) as tested:
+    with request.getfixturevalue("copy_on_postgres")(tmp_path_factory.mktemp("lasting")) as tested:
         yield tested
 
 

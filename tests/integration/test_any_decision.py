@@ -22,6 +22,8 @@ from auditor_client.errors import ColumnRefused, QuestionRefused
 from testing.holders import TestedHolder, running_holder
 from testing.registers import register_csv
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 PEOPLE = 4000
 
 

@@ -32,6 +32,8 @@ from shared.amounts import format_nano
 from testing.holders import TestedHolder, running_holder
 from testing.registers import register_csv
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 PEOPLE = 4000
 FEATURES = ["age", "hours", "education", "citizen"]
 

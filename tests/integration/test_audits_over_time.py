@@ -28,6 +28,8 @@ from shared.schema import Column
 from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FLIPPED, FOUR_LEAVES
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 PEOPLE = 6000
 SEX = {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True}
 COLUMNS: list[dict[str, Any]] = [

@@ -32,7 +32,8 @@ STEPS: Final = (
     Step("making begins", f"{_SERVICE}.preparation.Preparation._make", "call"),
     Step("made", f"{_SERVICE}.preparation.Preparation._make"),
 )
-SOME: Final = tuple(STEPS[index] for index in (1, 4, 7, 10, 11))
+SOME: Final = tuple(step for step in STEPS if step.name in ("committed", "values read", "making begins"))
+"""After each nothing has answered yet, and something is there that nobody names, or is named and not there."""
 
 
 def linked_until_killed(stopped: TestedHolder, step: Step) -> None:
@@ -70,10 +71,21 @@ def require_whole(stopped: TestedHolder) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", SOME, ids=lambda step: step.name)
-def test_killed_at_some_steps_a_column_is_whole_or_not_there(tmp_path: Path, database_url: str, step: Step) -> None:
-    stopped = stopped_holder(tmp_path, database_url)
+def test_killed_at_some_steps_a_column_is_whole_or_not_there(tmp_path: Path, step: Step) -> None:
+    stopped = stopped_holder(tmp_path)
 
     linked_until_killed(stopped, step)
+
+    require_whole(stopped)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_killed_behind_a_commit_of_postgresql_a_column_is_whole(tmp_path: Path, postgres_url: str) -> None:
+    stopped = stopped_holder(tmp_path, postgres_url)
+    (committed,) = (step for step in STEPS if step.name == "values committed")
+
+    linked_until_killed(stopped, committed)
 
     require_whole(stopped)
 

@@ -15,7 +15,7 @@ from holder_service.services.work_factors import write_factors
 from shared import limits
 from shared.columns import DerivedColumn, ScoreOrigin
 from shared.score_values import score_value
-from testing.holders import TestedHolder, opened, running_holder, serving, stopped_holder
+from testing.holders import TestedHolder, forked, opened, running_holder, stopped_holder
 from testing.refusals import refused
 from testing.registers import linked_column, linked_values, plan, register_csv
 from testing.waits import wait_until
@@ -170,8 +170,9 @@ def test_a_body_is_read_strictly(lasting_holder: TestedHolder) -> None:
     refused(lasting_holder.auditor("POST", COLUMNS, content=b"{}"), "unsupported-media-type", holder=lasting_holder)
 
 
-def test_a_score_is_computed_from_declared_columns(holder: TestedHolder) -> None:
+def test_a_score_is_computed_from_declared_columns(sqlite_holder: TestedHolder) -> None:
     """The holder's count agrees with the reference, person by person; the score is missing where hours are."""
+    holder = sqlite_holder
     holder.grant("100")
     column = DerivedColumn.model_validate(SCORE)
     assert isinstance(column.origin, ScoreOrigin)
@@ -273,7 +274,8 @@ def test_what_was_released_about_a_deleted_column_is_answered_again(sqlite_holde
     assert not list(holder.settings.linked.iterdir())
 
 
-def test_a_plan_before_its_column_is_ready_costs_nothing(holder: TestedHolder) -> None:
+def test_a_plan_before_its_column_is_ready_costs_nothing(sqlite_holder: TestedHolder) -> None:
+    holder = sqlite_holder
     column = holder.derive(linked_column(VALUES)).json()["id"]
 
     answer = holder.release(asked(column))
@@ -390,9 +392,9 @@ class TestPublicTimes:
             assert found == {**announced, "state": "ready"}
             assert holder.release(asked(column)).status_code == 201
 
-    def test_what_a_killed_holder_left_is_made_by_the_next(self, tmp_path: Path, database_url: str) -> None:
-        stopped = stopped_holder(tmp_path, database_url)
-        with serving(stopped.settings, workers=2) as served, stopped.at(served.url) as there:
+    def test_what_a_killed_holder_left_is_made_by_the_next(self, tmp_path: Path) -> None:
+        stopped = stopped_holder(tmp_path)
+        with forked(stopped.settings) as served, stopped.at(served.url) as there:
             column = linked(there)
             served.kill()
 

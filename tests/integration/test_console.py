@@ -16,23 +16,35 @@ import pytest
 from fastapi.routing import APIRoute
 
 from holder_service.services.logins import SESSION_LIFETIME
-from holder_service.web.console import auditors, budgets, datasets, ledger, loads, log_in, overview
+from holder_service.web.console import approvals, auditors, budgets, datasets, ledger, loads, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
+from shared.plans import Plan, identity
 from testing.console_visitors import Page, Visitor, visitor
 from testing.holders import TestedHolder, opened, running_holder
 from testing.registers import DECLARATION, linked_column, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 
+TO_APPROVE: Final = plan(draw=7, version=1)
+REQUEST_ID: Final = identity(auditor="ADR", dataset="register", plan=Plan.model_validate(TO_APPROVE))
+REQUEST: Final = f"/console/approvals/{REQUEST_ID}"
 PAGES: Final = (
     "/console", "/console/datasets", "/console/declare", "/console/datasets/register",
     "/console/datasets/register/loads", "/console/auditors",
-    "/console/auditors/ADR", "/console/budgets", "/console/ledger", "/console/ledger/1", "/console/restore",
+    "/console/auditors/ADR", "/console/budgets", "/console/approvals", REQUEST, "/console/ledger", "/console/ledger/1",
+    "/console/restore",
 )  # fmt: skip
+
+
+def leave_waiting(holder: TestedHolder) -> None:
+    """Have the register require approvals, and one request wait for one."""
+    holder.admin("PUT", "/populations/register/approval", json={"required": True}).raise_for_status()
+    assert holder.release(TO_APPROVE).json()["id"] == REQUEST_ID
 
 
 @pytest.fixture(scope="module")
 def lasting_visitor(lasting_holder: TestedHolder) -> Iterator[Visitor]:
     """An administrator at a holder that nobody changes."""
+    leave_waiting(lasting_holder)
     with visitor(lasting_holder) as visits:
         yield visits
 
@@ -174,8 +186,8 @@ def test_the_way_back_after_a_log_in_leads_nowhere_else(sqlite_holder: TestedHol
 
 # Forms
 
-FILLED: Final = {"{dataset}": "register", "{auditor}": "ADR", "{key}": "0123456789ab"}
-PARTS: Final = (overview, auditors, budgets, datasets, loads, ledger, log_in)
+FILLED: Final = {"{dataset}": "register", "{auditor}": "ADR", "{key}": "0123456789ab", "{request}": REQUEST_ID}
+PARTS: Final = (overview, approvals, auditors, budgets, datasets, loads, ledger, log_in)
 
 
 def actions() -> list[str]:
@@ -811,6 +823,7 @@ def test_a_store_that_is_away_is_a_page_that_says_so(sqlite_holder: TestedHolder
 def test_every_page_is_there_on_postgresql_too(postgres_url: str, tmp_path: Path) -> None:
     with running_holder(tmp_path, postgres_url) as holder, visitor(holder) as visits:
         charged = holder.release(plan()).json()["ledger"]["sequence"]
+        leave_waiting(holder)
 
         pages = [visits.get(path) for path in PAGES]
         filtered = visits.get("/console/ledger?kind=charge&population=register&account=ADR&before=999")

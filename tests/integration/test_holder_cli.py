@@ -172,6 +172,37 @@ def list_and_delete_a_column(env: dict[str, str], served: TestedHolder) -> None:
     assert admin("columns", "register", "--json") == {"columns": []}
 
 
+def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
+    """Call what officers may do with requests that need an approval."""
+
+    def admin(*arguments: str) -> Any:
+        printed = done(run(["admin", *arguments], {**env, "COLUMNS": "200"}))
+        return json.loads(printed) if "--json" in arguments else printed
+
+    admin("cap", "register", "50")  # the walk before closed it by a restore
+    admin("require-approval", "register", "--days", "3")
+    draws = (71, 72) if "HOLDER_URL" in env else (73, 74)
+    first, second = (served.release(plan(draw=draw)).json()["id"].removeprefix("sha256:") for draw in draws)
+    assert [one["state"] for one in admin("approvals", "--json")["approvals"]] == ["waiting", "waiting"]
+    assert first[:12] in admin("approvals")
+    assert "young: age ≤ 40" in admin("approval", first[:12])
+    assert admin("approval", first, "--json")["plan"]["sensitive"] == ["sex"]
+    assert "0 requests have" in failed(run(["admin", "approve", "none"], env))
+    admin("approve", first[:12], "--reason", "As agreed")
+    admin("decline", second, "Too fine")
+    states = {one["id"][7:]: one["state"] for one in admin("approvals", "--state", "all", "--json")["approvals"]}
+    assert (states[first], states[second]) == ("approved", "declined")
+    assert served.release(plan(draw=draws[0])).status_code == 201
+    assert "deleted" in admin("approval", first)
+    admin("require-approval", "register", "--off")
+    assert served.release(plan(draw=draws[1])).status_code == 201
+
+
+def walk_columns_and_requests(env: dict[str, str], served: TestedHolder) -> None:
+    list_and_delete_a_column(env, served)
+    decide_requests(env, served)
+
+
 def publish_a_rehearsal(env: dict[str, str], dataset: str) -> None:
     seed = "ab" * 16
     made = json.loads(done(run(["admin", "rehearsal", dataset, "--people", "50", "--seed", seed, "--json"], env)))
@@ -193,7 +224,7 @@ def load_from_no_folder_and_rehearse(env: dict[str, str], dataset: str) -> None:
 def test_every_call_of_the_administrator_has_a_command(
     env: dict[str, str], served: TestedHolder, tmp_path: Path
 ) -> None:
-    list_and_delete_a_column(env, served)
+    walk_columns_and_requests(env, served)
     here = "a" if "HOLDER_URL" in env else "b"  # names are never given out again
     auditor, one, two = f"{here}-auditor", f"{here}-one", f"{here}-two"
     (tmp_path / "declaration.json").write_text(json.dumps(DECLARATION))
@@ -223,7 +254,7 @@ def test_every_call_of_the_administrator_has_a_command(
     assert accounts[auditor] == admin("auditors", auditor, "--json") | {"disabled": True}
     assert [key["withdrawn"] is None for key in accounts[auditor]["keys"]] in ([False, True], [True, False])
     admin("enable-auditor", auditor)
-    budgets = admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"]
+    budgets, _ = admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"], admin("notices")
     assert [(found["auditor"], found["population"]) for found in budgets] == [(auditor, one)]
     admin("retire", two)
     assert "nothing was restored" in failed(run(["admin", "record-restore", "a drill"], env))
@@ -241,7 +272,7 @@ def test_every_call_of_the_administrator_has_a_command(
     rotated = admin("rotate-signing-key", "--json")
     assert admin("signing-keys", "--json")["keys"][-1] == rotated
     if "HOLDER_URL" in env:
-        calls = httpx.get(f"{env['HOLDER_URL']}/openapi.json").json()["paths"]
+        calls = httpx.get(f"{env['HOLDER_URL']}/openapi.json", timeout=60).json()["paths"]
         made = {(method, route) for method, route in re.findall('method="([A-Z]+)",route="([^"]+)"', admin("metrics"))}
         assert {
             (method.upper(), path)
@@ -251,7 +282,7 @@ def test_every_call_of_the_administrator_has_a_command(
         } <= {*made, ("POST", "/v1/admin/ledger/verify")}
     assert admin("verify-ledger", "--json")["intact"]
     assert json.loads(done(run(["ledger", "verify", "--json"], env)))["intact"]
-    for table in ("auditors", "budgets", "datasets", "ledger", "signing-keys", "verify-ledger"):
+    for table in ("auditors", "budgets", "notices", "datasets", "ledger", "signing-keys", "verify-ledger"):
         assert further["key"] not in admin(table)
 
 

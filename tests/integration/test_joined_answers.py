@@ -23,6 +23,8 @@ from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FOUR_LEAVES, four_leaves
 from tests.contract.audits import declare, invented_people
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 
 @pytest.fixture(scope="module")
 def people() -> pd.DataFrame:

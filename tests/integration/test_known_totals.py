@@ -18,6 +18,8 @@ from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FOUR_LEAVES
 from tests.contract.audits import declare, invented_people
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 SOURCE = "Census 2021, table 7"
 
 

@@ -42,7 +42,7 @@ from holder_service.domain.errors import (
 from holder_service.domain.ledger import Balance, Replay
 from holder_service.records.formats import Upload
 from holder_service.services import access, budgets, datasets, ledger_reading, loads, releases, watching
-from holder_service.services.asked import Asked
+from holder_service.services.asked import Asked, AskedRelease
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import ledger as stored_ledger
@@ -493,6 +493,7 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         assert outcome == "released"
         assert loss is not None
+        assert isinstance(prepared, AskedRelease)
         drawn = releases.draw(prepared, engine=self.holder.engine)
         if limit_meanwhile is not None:
             self.grant(name, auditor, limit_meanwhile, None)

@@ -13,11 +13,13 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from holder_service.cli import app
 from holder_service.records.progress import under_way
 from holder_service.services.holder import initialise
 from testing.console_visitors import visitor
-from testing.holders import TestedHolder, opened, serving, settings_in, stopped_holder
+from testing.holders import TestedHolder, forked, opened, settings_in, stopped_holder
 from testing.registers import register_csv
 from testing.waits import wait_until
 
@@ -136,27 +138,24 @@ def test_every_administrator_sees_a_load_and_nobody_else_does(holder: TestedHold
     assert not any("joining" in text for text in (*looked, *public, answers[403].text))
 
 
-def test_every_worker_knows_of_a_load_and_a_killed_one_is_not_shown(tmp_path: Path) -> None:
+def test_every_process_knows_of_a_load_and_a_killed_one_is_not_shown(tmp_path: Path) -> None:
     stopped = stopped_holder(tmp_path)
-    with serving(stopped.settings, workers=2) as served, stopped.at(served.url) as holder:
-
-        def asked_anew() -> list[tuple[str, int | None]]:
-            with httpx.Client(base_url=served.url, timeout=60) as client:
-                return seen(replace(holder, client=client))
-
-        with ThreadPoolExecutor(1) as pool, holder.holder.files.joining():
+    with forked(stopped.settings) as one, forked(stopped.settings) as other, stopped.at(other.url) as beside:
+        with stopped.at(one.url) as holder, ThreadPoolExecutor(1) as pool, holder.holder.files.joining():
             loading = pool.submit(holder.load, register_csv())
-            wait_until(lambda: asked_anew() == [JOINING])
-            found = [asked_anew() for _ in range(20)]
-            served.kill()
+            wait_until(lambda: seen(beside) == [JOINING])
+            with stopped.at(one.url) as asked_anew:
+                found = seen(asked_anew)
+            one.kill()
             with pytest.raises(httpx.TransportError):
                 loading.result()
         left = list(stopped.settings.incoming.glob("*-load"))
         after_the_kill = under_way(stopped.settings.incoming, "register")
-    with serving(stopped.settings) as served, stopped.at(served.url) as holder:
+        other.kill()
+    with stopped.reopened() as holder:
         after_the_start = seen(holder)
 
-    assert found == [[JOINING]] * 20, "whichever worker answers"
+    assert found == [JOINING], "whichever process answers"
     assert len(left) == 1
     assert after_the_kill == ()
     assert after_the_start == []
@@ -217,8 +216,9 @@ def terminal() -> Iterator[tuple[int, bytearray]]:
     os.close(mine)
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["a running holder", "this machine's own"])
-@pytest.mark.parametrize("command", ["load", "records load"])
+@pytest.mark.parametrize(
+    ("command", "own"), [("load", False), ("records load", True)], ids=["a running holder", "this machine's own"]
+)
 def test_a_terminal_shows_how_far_a_load_is(holder: TestedHolder, lake: Path, command: str, own: bool) -> None:
     what = str(lake / "register.csv") if command == "load" else lake.as_uri()
     with terminal() as (screen, shown):
@@ -244,22 +244,25 @@ def test_a_refusal_stands_whole_in_a_terminal(holder: TestedHolder, lake: Path) 
 
 
 def test_without_a_terminal_there_is_no_bar(holder: TestedHolder, lake: Path) -> None:
-    running = _command(holder, ["load", "register", str(lake / "register.csv")], subprocess.PIPE, own=False)
-    output, errors = running.communicate(timeout=60)
+    command = ["admin", "load", "register", str(lake / "register.csv")]
+    ran = CliRunner().invoke(app, command, env=_environment(holder, own=False))
 
-    assert (running.returncode, output, errors) == (0, "Version 2 of register is loaded.\n", "")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "Version 2 of register is loaded.\n", "")
+
+
+def _environment(holder: TestedHolder, *, own: bool) -> dict[str, str]:
+    settings = holder.settings
+    return {
+        "HOLDER_HOME": str(settings.home), "HOLDER_DATABASE_URL": settings.database_url,
+        "HOLDER_ANCHOR": str(settings.anchor), "HOLDER_RECORDS_ROOTS": " ".join(settings.records_roots),
+        "HOLDER_ADMIN_KEY": holder.admin_key, "HOLDER_URL": "" if own else holder.url, "TERM": "xterm",
+        "COLUMNS": "120",
+    }  # fmt: skip
 
 
 def _command(holder: TestedHolder, arguments: list[str], screen: int, *, own: bool) -> "subprocess.Popen[str]":
     """`holder admin …`, whose standard error is a terminal, or is kept."""
-    settings = holder.settings
     return subprocess.Popen(
         [sys.executable, "-m", "holder_service.cli", "admin", *arguments],
-        env={
-            **os.environ, "HOLDER_HOME": str(settings.home), "HOLDER_DATABASE_URL": settings.database_url,
-            "HOLDER_ANCHOR": str(settings.anchor), "HOLDER_RECORDS_ROOTS": " ".join(settings.records_roots),
-            "HOLDER_ADMIN_KEY": holder.admin_key, "HOLDER_URL": "" if own else holder.url, "TERM": "xterm",
-            "COLUMNS": "120",
-        },
-        stdout=subprocess.PIPE, stderr=screen, text=True,
+        env={**os.environ, **_environment(holder, own=own)}, stdout=subprocess.PIPE, stderr=screen, text=True,
     )  # fmt: skip

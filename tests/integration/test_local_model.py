@@ -16,6 +16,8 @@ from testing.invented_questions import four_leaves
 from testing.refusals import refused
 from testing.registers import DECLARATION
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 PEOPLE = 40_000
 KEPT = 0.8
 ORIGINS = ["here", "there", "elsewhere"]

@@ -232,7 +232,7 @@ def pair_of_holders(tmp_path: Path, postgres_url: str) -> Iterator[tuple[list[Te
     """Two holders on one PostgreSQL, with one home and one anchor, as on two machines with a shared volume."""
     holder = stopped_holder(tmp_path, postgres_url, epsilon="1")
     with ExitStack() as stack:
-        served = [stack.enter_context(serving(holder.settings)) for _ in range(2)]
+        served = [stack.enter_context(forked(holder.settings)) for _ in range(2)]
         yield [stack.enter_context(holder.at(each.url)) for each in served], served
 
 

@@ -21,8 +21,9 @@ from testing.postgres import PostgresServer
 from testing.refusals import refused
 from testing.registers import plan
 
-ELSEWHERE: Final = {"rate-limited", "too-slow", "column-not-ready"}
-"""What takes a crowd or patience to bring about, in test_request_limits.py and test_columns.py."""
+ELSEWHERE: Final = {"rate-limited", "too-slow", "column-not-ready", "approval-declined"}
+"""What takes a crowd or patience to bring about, in test_request_limits.py and test_columns.py; or a second person, in
+test_approvals.py."""
 
 
 def edit(holder: TestedHolder, statement: str, *values: object) -> None:

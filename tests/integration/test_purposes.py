@@ -6,6 +6,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from auditor_client.cli import app
+from shared import canonical
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan, watch
@@ -37,6 +38,18 @@ def test_a_purpose_is_entered_published_and_part_of_no_identity(sqlite_holder: T
     for text in ("", " ", "two\nlines", "x" * 201):
         refused(asked(sqlite_holder, "releases", plan(draw=3), purpose=text), "invalid-request", holder=sqlite_holder)
     assert sqlite_holder.is_intact()
+
+
+def test_the_signed_release_binds_it_by_its_entry(sqlite_holder: TestedHolder) -> None:
+    """The planted fault is a purpose that is kept outside the entry, and could be another one later."""
+    release = asked(sqlite_holder, "releases", plan(), purpose=PURPOSE).json()
+
+    [kept] = [entry for entry in sqlite_holder.entries() if entry["sequence"] == release["ledger"]["sequence"]]
+    said = {name: value for name, value in kept.items() if name != "hash"}
+
+    assert kept["detail"] == {"purpose": PURPOSE}
+    assert canonical.digest(said) == release["ledger"]["hash"]
+    assert canonical.digest({**said, "detail": {}}) != release["ledger"]["hash"]
 
 
 def test_a_dataset_may_require_one(sqlite_holder: TestedHolder, tmp_path: Path) -> None:

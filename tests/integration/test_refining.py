@@ -55,13 +55,13 @@ def test_a_chain_costs_its_last_epsilon_and_every_link_is_replayed_for_nothing(h
     assert sum(counts(answers[-1])) == pytest.approx(people, abs=12), "the noise of epsilon 10 is next to nothing"
 
 
-def test_the_finer_answer_is_not_an_independent_one(holder: TestedHolder) -> None:
+def test_the_finer_answer_is_not_an_independent_one(sqlite_holder: TestedHolder) -> None:
     """At nearly the same ε it is mostly the same answer: 400 counts, of which an independent draw repeats few."""
     body = plan(epsilon="0.1")
     cell = {"column": "age", "op": "eq"}
     body["batches"][0]["cells"] = [{"id": str(age), "all_of": [{**cell, "value": age}]} for age in range(100)]
-    first = holder.release(body)
-    finer, other = holder.release(refining(first, "0.101")), holder.release({**body, "draw": 2})
+    first = sqlite_holder.release(body)
+    finer, other = sqlite_holder.release(refining(first, "0.101")), sqlite_holder.release({**body, "draw": 2})
 
     alike = [
         sum(one == two for one, two in zip(counts(first), counts(answer), strict=True)) for answer in (finer, other)
@@ -87,52 +87,54 @@ def test_every_relation_can_be_refined(sqlite_holder: TestedHolder, relation: st
     assert finer.json()["batches"][0].get("counted_groups") == first.json()["batches"][0].get("counted_groups")
 
 
-def test_overlapping_cells_cost_the_difference_once_per_class(holder: TestedHolder) -> None:
+def test_overlapping_cells_cost_the_difference_once_per_class(sqlite_holder: TestedHolder) -> None:
     body = plan(epsilon="0.1")
     body["batches"][0]["cells"].append({"id": "everybody", "all_of": []})
-    first = holder.release(body)
+    first = sqlite_holder.release(body)
 
-    finer = holder.release(refining(first, "0.15")).json()
+    finer = sqlite_holder.release(refining(first, "0.15")).json()
 
     assert finer["charge"]["epsilon"] == "0.1"
-    assert holder.spent() == "0.3"
+    assert sqlite_holder.spent() == "0.3"
 
 
-def test_a_quote_of_a_refinement_says_the_difference(holder: TestedHolder) -> None:
-    first = holder.release(plan(epsilon="0.1"))
-    quoted = holder.auditor("POST", "/datasets/register/quotes", json=refining(first, "0.4"))
+def test_a_quote_of_a_refinement_says_the_difference(sqlite_holder: TestedHolder) -> None:
+    first = sqlite_holder.release(plan(epsilon="0.1"))
+    quoted = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=refining(first, "0.4"))
 
     assert quoted.status_code == 200, quoted.text
     assert quoted.json()["charge"] == {"epsilon": "0.3", "delta": "0"}
     assert quoted.json()["batches"][0]["noise"]["scale"] == pytest.approx(2.5)
-    assert holder.spent() == "0.1"
-    released = holder.release(refining(first, "0.4")).json()
+    assert sqlite_holder.spent() == "0.1"
+    released = sqlite_holder.release(refining(first, "0.4")).json()
     priced = [{name: value for name, value in batch.items() if name != "cells"} for batch in released["batches"]]
     assert priced == [{name: batch[name] for name in priced[0]} for batch in quoted.json()["batches"]]
 
 
-def test_batches_that_keep_their_epsilon_keep_their_answer(holder: TestedHolder) -> None:
+def test_batches_that_keep_their_epsilon_keep_their_answer(sqlite_holder: TestedHolder) -> None:
     """Of every mechanism; those that are asked at a larger ε alone are charged."""
-    holder.declare(cap={"epsilon": "10", "delta": "0.01"})
-    holder.grant("5", delta="0.01")
+    sqlite_holder.declare(cap={"epsilon": "10", "delta": "0.01"})
+    sqlite_holder.grant("5", delta="0.01")
     mechanisms: list[dict[str, Any]] = [{"name": "gaussian", "delta": "0.0001"}, {"name": "exponential", "upper": 50}]
     [batch] = plan(epsilon="0.1")["batches"]
     others = [
         {**batch, "name": mechanism["name"], "mechanism": mechanism} for mechanism in (*mechanisms, batch["mechanism"])
     ]
     body = {"sensitive": ["sex"], "batches": [batch, *others]}
-    first = holder.release(body).json()
+    first = sqlite_holder.release(body).json()
     asked = {**first["plan"], "refines": first["id"]}
     asked["batches"] = [{**asked["batches"][0], "epsilon": "0.3"}, *asked["batches"][1:]]
 
-    finer = holder.release(asked).json()
+    finer = sqlite_holder.release(asked).json()
 
     assert finer["charge"] == {"epsilon": "0.2", "delta": "0"}
     assert [batch["cells"] for batch in finer["batches"][1:]] == [batch["cells"] for batch in first["batches"][1:]]
     assert [batch["epsilon"] for batch in finer["batches"]] == ["0.2", "0", "0", "0"]
     for index in (1, 2):
         asked["batches"][index] = {**asked["batches"][index], "epsilon": "0.4"}
-        document = refused(holder.release({**asked, "refines": finer["id"]}), "invalid-plan", holder=holder)
+        document = refused(
+            sqlite_holder.release({**asked, "refines": finer["id"]}), "invalid-plan", holder=sqlite_holder
+        )
         assert "cannot be refined" in document["detail"]
         asked["batches"][index] = {**asked["batches"][index], "epsilon": "0.1"}
 
@@ -193,18 +195,18 @@ def test_only_ones_own_releases_of_plans_can_be_refined(sqlite_holder: TestedHol
     refused(sqlite_holder.release(refining(first, "0.2", refines="first")), "invalid-plan", holder=sqlite_holder)
 
 
-def test_a_version_that_is_gone_cannot_be_refined(holder: TestedHolder) -> None:
-    first = holder.release(plan(epsilon="0.1"))
-    finer = holder.release(refining(first, "0.2"))
-    holder.load(register_csv(seed=1))
+def test_a_version_that_is_gone_cannot_be_refined(sqlite_holder: TestedHolder) -> None:
+    first = sqlite_holder.release(plan(epsilon="0.1"))
+    finer = sqlite_holder.release(refining(first, "0.2"))
+    sqlite_holder.load(register_csv(seed=1))
     unpinned = refining(finer, "0.3")
     del unpinned["version"]
 
     for body in (refining(finer, "0.3"), unpinned, refining(finer, "0.3", version=2)):
-        refused(holder.release(body), "version-gone", holder=holder)
+        refused(sqlite_holder.release(body), "version-gone", holder=sqlite_holder)
 
-    assert holder.release(refining(first, "0.2")).content == finer.content, "what was answered stays"
-    assert holder.spent() == "0.2"
+    assert sqlite_holder.release(refining(first, "0.2")).content == finer.content, "what was answered stays"
+    assert sqlite_holder.spent() == "0.2"
 
 
 def test_what_was_declared_otherwise_since_cannot_be_refined(sqlite_holder: TestedHolder) -> None:
@@ -245,26 +247,26 @@ def test_of_many_who_refine_one_answer_at_once_one_is_charged(holder: TestedHold
     assert holder.is_intact()
 
 
-def test_a_refinement_that_was_answered_is_priced_as_before(holder: TestedHolder) -> None:
+def test_a_refinement_that_was_answered_is_priced_as_before(sqlite_holder: TestedHolder) -> None:
     """Else nobody who checks the price first could ask the same again, which is free."""
-    first = holder.release(plan(epsilon="0.1"))
+    first = sqlite_holder.release(plan(epsilon="0.1"))
     body = refining(first, "0.4")
-    quoted = holder.auditor("POST", "/datasets/register/quotes", json=body)
-    holder.release(body)
+    quoted = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=body)
+    sqlite_holder.release(body)
 
-    again = holder.auditor("POST", "/datasets/register/quotes", json=body)
+    again = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=body)
 
     assert (again.status_code, again.content) == (200, quoted.content)
 
 
-def test_a_refinement_that_does_not_fit_is_refused_whole(holder: TestedHolder) -> None:
-    holder.grant("0.3")
-    first = holder.release(plan(epsilon="0.1"))
+def test_a_refinement_that_does_not_fit_is_refused_whole(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.grant("0.3")
+    first = sqlite_holder.release(plan(epsilon="0.1"))
 
-    document = refused(holder.release(refining(first, "0.5")), "budget-exhausted", holder=holder)
+    document = refused(sqlite_holder.release(refining(first, "0.5")), "budget-exhausted", holder=sqlite_holder)
 
     assert document["requested"]["epsilon"] == "0.4"
-    assert holder.release(refining(first, "0.3")).status_code == 201
+    assert sqlite_holder.release(refining(first, "0.3")).status_code == 201
 
 
 def test_a_restarted_holder_goes_on_with_a_chain(holder: TestedHolder) -> None:

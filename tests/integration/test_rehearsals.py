@@ -201,6 +201,33 @@ def test_real_people_that_are_made_a_rehearsal_behind_the_holders_back_are_found
     assert (found["intact"], "another rehearsal of 'register'" in found["reason"]) == (False, True)
 
 
+def test_it_ends_with_its_dataset_and_its_answers_stay(holder: TestedHolder) -> None:
+    """The planted fault retires the dataset alone."""
+    name = "short-lived-rehearsal"
+    holder.declare("short-lived").raise_for_status()
+    published(holder, "short-lived", people=50)
+    kept = holder.release(plan(), dataset=name).json()
+    files = set(holder.settings.records.iterdir())
+
+    holder.admin("DELETE", "/datasets/short-lived").raise_for_status()
+
+    listed = [one["name"] for one in holder.auditor("GET", "/datasets").json()["datasets"]]
+    assert not {"short-lived", name} & set(listed)
+    assert NAME in listed
+    ended = [one for one in holder.entries()[-2:] if one["kind"] == "retirement"]
+    assert [(one["dataset"], one["detail"].get("rehearsal_of")) for one in ended] == [
+        ("short-lived", None), (name, "short-lived")
+    ]  # fmt: skip
+    assert len(files - set(holder.settings.records.iterdir())) == 1
+    assert holder.release({**plan(), "draw": 2}, dataset=name).json()["type"] == "/problems/no-records"
+    assert holder.auditor("GET", f"/datasets/{name}/releases/{kept['id']}").json() == kept
+    verify_signature(kept, holder.published_keys())
+    holder.declare("short-lived").raise_for_status()
+    assert holder.auditor("GET", f"/datasets/{name}").status_code == 404
+    assert published(holder, "short-lived", people=50)["version"] == 2
+    assert holder.is_intact()
+
+
 def test_its_pages_say_that_it_is_one(holder: TestedHolder) -> None:
     """Each page of the console that shows it, and the published report."""
     with visitor(holder) as visits:

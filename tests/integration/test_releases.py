@@ -48,18 +48,18 @@ def test_the_same_plan_again_is_the_same_bytes_and_costs_nothing(holder: TestedH
     assert holder.spent() == "0.1"
 
 
-def test_a_second_draw_is_another_answer_and_is_charged(holder: TestedHolder) -> None:
-    first, second = holder.release(plan()), holder.release(plan(draw=2))
+def test_a_second_draw_is_another_answer_and_is_charged(sqlite_holder: TestedHolder) -> None:
+    first, second = sqlite_holder.release(plan()), sqlite_holder.release(plan(draw=2))
 
     assert second.status_code == 201
     assert first.json()["id"] != second.json()["id"]
-    assert holder.spent() == "0.2"
+    assert sqlite_holder.spent() == "0.2"
 
 
-def test_noise_is_around_the_true_count(holder: TestedHolder) -> None:
+def test_noise_is_around_the_true_count(sqlite_holder: TestedHolder) -> None:
     sexes = [line.split(",")[5] for line in register_csv().decode().splitlines()[1:]]
 
-    release = holder.release(plan(epsilon="10", age=120)).json()
+    release = sqlite_holder.release(plan(epsilon="10", age=120)).json()
 
     (female, male), empty = (cell["counts"] for cell in release["batches"][0]["cells"])
     # At scale 0.1 noise beyond 3 has probability e^-30.
@@ -68,20 +68,20 @@ def test_noise_is_around_the_true_count(holder: TestedHolder) -> None:
     assert all(abs(count) <= 3 for count in empty)
 
 
-def test_overlapping_cells_are_charged_once_per_class(holder: TestedHolder) -> None:
+def test_overlapping_cells_are_charged_once_per_class(sqlite_holder: TestedHolder) -> None:
     body = plan(epsilon="0.1")
     body["batches"][0]["cells"].append({"id": "everybody", "all_of": []})
 
-    release = holder.release(body).json()
+    release = sqlite_holder.release(body).json()
 
     assert release["batches"][0]["composition"] == {"classes": 2}
     assert release["batches"][0]["epsilon"] == "0.2"
     assert release["charge"]["epsilon"] == "0.2"
-    assert holder.spent() == "0.2"
+    assert sqlite_holder.spent() == "0.2"
 
 
-def test_missing_values_of_a_sensitive_column_are_a_group(holder: TestedHolder) -> None:
-    release = holder.release(plan() | {"sensitive": ["sex", "origin"]}).json()
+def test_missing_values_of_a_sensitive_column_are_a_group(sqlite_holder: TestedHolder) -> None:
+    release = sqlite_holder.release(plan() | {"sensitive": ["sex", "origin"]}).json()
 
     assert release["batches"][0]["groups"] == [
         ["Female", "here"], ["Female", "there"], ["Female", None],
@@ -89,21 +89,21 @@ def test_missing_values_of_a_sensitive_column_are_a_group(holder: TestedHolder) 
     ]  # fmt: skip
 
 
-def test_a_plan_over_the_budget_is_refused_whole_and_says_what_is_left(holder: TestedHolder) -> None:
+def test_a_plan_over_the_budget_is_refused_whole_and_says_what_is_left(sqlite_holder: TestedHolder) -> None:
     body = plan(epsilon="6")
     body["batches"].append({**body["batches"][0], "name": "second"})
 
-    document = refused(holder.release(body), "budget-exhausted", holder=holder)
+    document = refused(sqlite_holder.release(body), "budget-exhausted", holder=sqlite_holder)
 
     assert document["requested"] == {"epsilon": "12", "delta": "0"}
     assert document["remaining"] == {"epsilon": "10", "delta": "0"}
-    assert holder.spent() == "0"
+    assert sqlite_holder.spent() == "0"
 
 
-def test_ten_plans_of_a_tenth_fit_exactly_into_one(holder: TestedHolder) -> None:
-    key = holder.open_auditor("exact", epsilon="1")
+def test_ten_plans_of_a_tenth_fit_exactly_into_one(sqlite_holder: TestedHolder) -> None:
+    key = sqlite_holder.open_auditor("exact", epsilon="1")
 
-    answers = [holder.release(plan(epsilon="0.1", draw=draw), key=key).status_code for draw in range(1, 12)]
+    answers = [sqlite_holder.release(plan(epsilon="0.1", draw=draw), key=key).status_code for draw in range(1, 12)]
 
     assert answers == [201] * 10 + [403]
 
@@ -119,21 +119,21 @@ def test_the_cap_holds_over_all_auditors(holder: TestedHolder) -> None:
     assert refused(second, "cap-exhausted", holder=holder)["remaining"] == {"epsilon": "0.3", "delta": "0"}
 
 
-def test_a_lowered_limit_leaves_nothing_and_a_revoked_one_refuses(holder: TestedHolder) -> None:
-    holder.release(plan(epsilon="0.5"))
+def test_a_lowered_limit_leaves_nothing_and_a_revoked_one_refuses(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.release(plan(epsilon="0.5"))
 
-    lowered = holder.grant("0.2").json()
+    lowered = sqlite_holder.grant("0.2").json()
 
     assert lowered["remaining"] == {"epsilon": "0", "delta": "0"}
-    refused(holder.release(plan(epsilon="0.001")), "budget-exhausted", holder=holder)
-    assert holder.release(plan(epsilon="0.5")).status_code == 200, "what was paid for stays retrievable"
+    refused(sqlite_holder.release(plan(epsilon="0.001")), "budget-exhausted", holder=sqlite_holder)
+    assert sqlite_holder.release(plan(epsilon="0.5")).status_code == 200, "what was paid for stays retrievable"
 
 
-def test_an_expired_grant_is_no_budget(holder: TestedHolder) -> None:
+def test_an_expired_grant_is_no_budget(sqlite_holder: TestedHolder) -> None:
     grant = {"epsilon": "5", "expires": "2020-01-01T00:00:00Z"}
-    holder.admin("PUT", "/datasets/register/budgets/ADR", json=grant)
+    sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json=grant)
 
-    refused(holder.release(plan()), "budget-exhausted", holder=holder)
+    refused(sqlite_holder.release(plan()), "budget-exhausted", holder=sqlite_holder)
 
 
 def test_many_who_ask_the_same_at_once_get_one_answer_and_one_charge(holder: TestedHolder) -> None:
@@ -162,25 +162,25 @@ def test_a_new_version_makes_a_new_plan_and_the_old_answer_stays(holder: TestedH
     assert holder.spent() == "0.2"
 
 
-def test_a_quote_touches_neither_budget_nor_records(holder: TestedHolder) -> None:
-    quoted = holder.auditor("POST", "/datasets/register/quotes", json=plan(epsilon="0.1"))
-    holder.load(register_csv(people=5, seed=3))
-    after = holder.auditor("POST", "/datasets/register/quotes", json=plan(epsilon="0.1"))
+def test_a_quote_touches_neither_budget_nor_records(sqlite_holder: TestedHolder) -> None:
+    quoted = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=plan(epsilon="0.1"))
+    sqlite_holder.load(register_csv(people=5, seed=3))
+    after = sqlite_holder.auditor("POST", "/datasets/register/quotes", json=plan(epsilon="0.1"))
 
     assert quoted.json()["charge"] == {"epsilon": "0.1", "delta": "0"}
     assert {**quoted.json(), "version": 2} == after.json()
-    assert holder.spent() == "0"
+    assert sqlite_holder.spent() == "0"
 
 
-def test_an_auditor_sees_its_own_releases_alone(holder: TestedHolder) -> None:
-    mine = holder.release(plan()).json()
-    other = holder.open_auditor("other", epsilon="1")
+def test_an_auditor_sees_its_own_releases_alone(sqlite_holder: TestedHolder) -> None:
+    mine = sqlite_holder.release(plan()).json()
+    other = sqlite_holder.open_auditor("other", epsilon="1")
 
-    listed = holder.auditor("GET", "/datasets/register/releases").json()["releases"]
-    seen_by_other = holder.auditor("GET", f"/datasets/register/releases/{mine['id']}", key=other)
+    listed = sqlite_holder.auditor("GET", "/datasets/register/releases").json()["releases"]
+    seen_by_other = sqlite_holder.auditor("GET", f"/datasets/register/releases/{mine['id']}", key=other)
 
     assert [release["id"] for release in listed] == [mine["id"]]
-    assert holder.auditor("GET", f"/datasets/register/releases/{mine['id']}").json() == mine
+    assert sqlite_holder.auditor("GET", f"/datasets/register/releases/{mine['id']}").json() == mine
     assert seen_by_other.status_code == 404
 
 
@@ -250,15 +250,15 @@ def test_a_deleted_and_recreated_dataset_gives_nothing_back(holder: TestedHolder
     assert holder.release(plan(epsilon="1")).status_code == 201
 
 
-def test_a_second_dataset_of_the_same_people_shares_their_budget(holder: TestedHolder) -> None:
-    holder.release(plan(epsilon="1"))
-    assert holder.declare("second", population="register", cap=None).status_code == 200
-    holder.load(register_csv(), "second")
+def test_a_second_dataset_of_the_same_people_shares_their_budget(sqlite_holder: TestedHolder) -> None:
+    sqlite_holder.release(plan(epsilon="1"))
+    assert sqlite_holder.declare("second", population="register", cap=None).status_code == 200
+    sqlite_holder.load(register_csv(), "second")
 
-    holder.release(plan(epsilon="2"), dataset="second")
+    sqlite_holder.release(plan(epsilon="2"), dataset="second")
 
-    assert holder.spent() == "3"
-    assert holder.spent(dataset="second") == "3"
+    assert sqlite_holder.spent() == "3"
+    assert sqlite_holder.spent(dataset="second") == "3"
 
 
 def test_merged_populations_add_their_spending(holder: TestedHolder) -> None:

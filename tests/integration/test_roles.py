@@ -9,7 +9,7 @@ from fastapi.routing import APIRouter
 
 from checks.role_table import PAGE, role_table, with_table
 from holder_service.services.access import STAFF
-from holder_service.web.console import auditors, budgets, datasets, ledger, loads
+from holder_service.web.console import approvals, auditors, budgets, datasets, ledger, loads
 from holder_service.web.console.session import ConsoleRoute
 from holder_service.web.edge.bodies import StrictRoute
 from shared.datasets import Role
@@ -21,11 +21,11 @@ from testing.registers import DECLARATION, plan, register_csv
 
 NOBODY: Final = "nobody"
 WITHDRAWN: Final = "withdrawn"
-CONSOLE: Final = (auditors, budgets, datasets, ledger, loads)
+CONSOLE: Final = (approvals, auditors, budgets, datasets, ledger, loads)
 PAGES: Final = (
     "/console", "/console/datasets", "/console/declare", "/console/datasets/register", "/console/auditors",
     "/console/auditors/ADR", "/console/budgets", "/console/ledger", "/console/ledger/1", "/console/restore",
-    "/console/datasets/register/loads",
+    "/console/datasets/register/loads", "/console/approvals",
 )  # fmt: skip
 """Every page of the console."""
 
@@ -164,8 +164,8 @@ def test_the_console_offers_a_role_what_it_may_do_and_refuses_the_rest(
             assert dict(sent_as(visits, pages["/console"].values["form_token"], role, routes)) == {}
 
     never = {route.path for route in routes if "POST" in (route.methods or ())} - offered
-    # These are offered where there is a column, an allowed root, a second population or a restore.
-    assert {path.rpartition("/")[2] for path in never} == {"delete", "url", "merge", "overlaps", "restore"}
+    # These are offered where there is a column, an allowed root, a second population, a restore or a request.
+    assert {path.rpartition("/")[2] for path in never} == {"delete", "url", "merge", "overlaps", "restore", "{request}"}
 
 
 def sent_as(visits: Visitor, token: str, role: str, routes: list[ConsoleRoute]) -> Iterator[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,11 +13,13 @@ import pytest
 
 from holder_service.domain.errors import Unauthenticated
 from holder_service.identity.tokens import Identity, RefusedToken
+from holder_service.oidc_settings import OidcSettings
 from holder_service.services import logins
 from holder_service.services.access import NO_ACCOUNT
 from holder_service.services.holder import Holder, initialise
 from holder_service.web.console.cookies import sealed
 from holder_service.web.edge.logs import JsonLines
+from shared.identity_providers import SignInOffer
 from testing.console_visitors import Page, Visitor, visitor
 from testing.holders import TestedHolder, opened, settings_in, stopped_holder
 from testing.identity_providers import SECRET, InventedProvider, identity_provider
@@ -83,6 +86,55 @@ def test_whom_the_provider_vouches_for_gets_in(
     assert "administrator" in visits.get("/console").text
     visits.send("/console", {}, to="log-out")
     assert visits.get("/console").path == "/console/log-in"
+
+
+def test_logging_out_leads_on_to_the_provider_that_has_a_page_for_it(
+    holder: TestedHolder, provider: InventedProvider, visits: Visitor
+) -> None:
+    back(visits, provider.sign_in(begin(visits), **ADMINISTRATOR))
+    assert visits.send("/console", {}, to="log-out").path == "/console/log-in", "it publishes none"
+
+    with changed_discovery(holder, provider, end_session_endpoint=f"{provider.issuer}/end?ui=en"):
+        back(visits, provider.sign_in(begin(visits), **ADMINISTRATOR))
+        page = visits.send("/console", {}, to="log-out")
+        leads, _, query = page.all("meta")[-1]["content"].partition("&")
+        assert page.path == "/console/logged-out"
+        assert leads == f"0; url={provider.issuer}/end?ui=en"
+        assert parse_qs(query) == {
+            "client_id": ["console"], "post_logout_redirect_uri": ["https://holder.test/console/log-in"],
+        }  # fmt: skip
+        assert visits.get("/console").path == "/console/log-in"
+        visits.log_in(holder.admin_key)
+        assert visits.send("/console", {}, to="log-out").path == "/console/log-in", "a key's session is of nobody else"
+    with changed_discovery(holder, provider, end_session_endpoint="javascript:alert()"):
+        assert visits.get("/console/logged-out").path == "/console/log-in"
+    with changed_discovery(holder, provider, issuer="https://evil.example"):
+        assert "does not answer" in visits.get("/console/logged-out").text
+
+
+@contextmanager
+def changed_discovery(holder: TestedHolder, provider: InventedProvider, **changes: Any) -> Iterator[None]:
+    """A provider that publishes something else, to a holder that does not know it yet."""
+
+    def forget() -> None:
+        assert holder.holder.provider is not None
+        holder.holder.provider.published._discovery._fetched_s = float("-inf")
+        holder.holder.provider.published._discovery._tried_s = float("-inf")
+
+    provider.discovery = changes
+    forget()
+    yield
+    provider.discovery = {}
+    forget()
+
+
+def test_everybody_is_shown_where_auditors_sign_in(holder: TestedHolder, provider: InventedProvider) -> None:
+    asked = holder.client.get("/v1/sign-in")
+    assert (asked.status_code, asked.json()["type"]) == (404, "/problems/not-found")
+    oidc = OidcSettings(provider.issuer, audience="https://holder.test/api", auditor_client_id="auditors")
+    assert oidc.offer == SignInOffer(
+        issuer=provider.issuer, client_id="auditors", scope="openid offline_access", audience="https://holder.test/api"
+    )
 
 
 def changed(**claims: Any) -> Callable[[InventedProvider, Visitor], Page]:

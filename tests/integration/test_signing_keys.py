@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.exchange.verification import signed_release
 from holder_service.domain.errors import Conflict
 from holder_service.services.holder import Holder, NotInitialised, initialise, replace_lost_key
-from testing.holders import FORKING, TestedHolder, running_holder, serving, stopped_holder
+from testing.holders import FORKING, TestedHolder, forked, running_holder, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan
 
@@ -114,20 +115,19 @@ def test_releases_while_keys_rotate_are_signed_with_the_key_of_their_time(
 
 
 @pytest.mark.slow
-def test_every_worker_signs_with_the_new_key(tmp_path: Path) -> None:
-    holder = stopped_holder(tmp_path)
-    with serving(holder.settings, workers=2) as served:
+def test_every_process_signs_with_the_new_key(tmp_path: Path) -> None:
+    stopped = stopped_holder(tmp_path)
+    with ExitStack() as stack:
+        served = [stack.enter_context(forked(stopped.settings)) for _ in range(2)]
+        processes = [stack.enter_context(stopped.at(one.url)) for one in served]
 
-        def ask(draw: int) -> str:
-            """Of any of them: each call has a connection of its own."""
-            with holder.at(served.url) as any_worker:
-                key: str = any_worker.release(plan(epsilon="0.001", draw=draw)).json()["key"]
-                return key
+        def ask(draw: int) -> set[str]:
+            asked = [one.release(plan(epsilon="0.001", draw=draw + n)).json() for n, one in enumerate(processes)]
+            return {release["key"] for release in asked}
 
-        before = {ask(draw) for draw in range(1, 9)}
-        with holder.at(served.url) as one:
-            made = one.admin("POST", "/signing-keys").json()["id"]
-        after = {ask(draw) for draw in range(11, 27)}
+        before = ask(1)
+        made = processes[0].admin("POST", "/signing-keys").json()["id"]
+        after = ask(11)
 
     assert (len(before), after) == (1, {made})
     assert before != after

@@ -18,6 +18,7 @@ RELEASE_STATEMENTS: Final = 11
 def test_a_release_asks_the_database_eleven_times(sqlite_holder: TestedHolder) -> None:
     """One for the key, two before the draw, and eight under the ledger's lock, of which three write."""
     holder = sqlite_holder
+    holder.holder.notices.close()  # its thread asks the database too, whenever its turn comes
     asked: list[str] = []
     event.listen(holder.holder.store.database._engine, "checkout", lambda raw, *_: raw.set_trace_callback(asked.append))
 

@@ -206,6 +206,28 @@ def test_the_command_trains_by_learners_of_publications(
     assert document["audit"]["metrics"]["statistical-parity"]["ratio"]["value"] == pytest.approx(ratio, abs=0.05)
 
 
+def test_the_price_is_shown_before_and_spends_nothing(auditor: Auditor, offered: TestedHolder, tmp_path: Path) -> None:
+    environment = {
+        "AUDITOR_HOLDER_URL": offered.url, "AUDITOR_API_KEY": offered.auditor_key,
+        "AUDITOR_RECEIPTS": str(tmp_path / "receipts"), "AUDITOR_CONFIG": "",
+    }  # fmt: skip
+    asked = ["train", "trained-on", "--epsilon", "0.7", "--feature", "points=50", "--price"]
+    spent = offered.spent(dataset="trained-on")
+
+    planned = auditor.plan_training("trained-on", epsilon="0.7", features=["points=50"])
+    shown = CliRunner().invoke(app, asked, env=environment)
+    document = json.loads(CliRunner().invoke(app, [*asked, "--json"], env=environment).stdout)
+
+    assert offered.spent(dataset="trained-on") == spent
+    assert (planned.kept, planned.fits) == (False, True)
+    assert sum(float(step.epsilon) for step in planned.quote.steps) == pytest.approx(0.7)
+    assert "costs ε = 0.7" in shown.stdout
+    assert "split 4" in shown.stdout
+    assert document["quote"]["charge"]["epsilon"] == "0.7"
+    auditor.train("trained-on", epsilon="0.7", features=["points=50"])
+    assert auditor.plan_training("trained-on", epsilon="0.7", features=["points=50"]).kept
+
+
 def test_too_dear_a_training_is_refused_and_costs_nothing(auditor: Auditor, offered: TestedHolder) -> None:
     columns = [column for column in COLUMNS if column["name"] != "branch"]
     lacking = people_of(21).drop(columns="branch").to_csv(index=False).encode()
@@ -214,6 +236,7 @@ def test_too_dear_a_training_is_refused_and_costs_nothing(auditor: Auditor, offe
         "poor", people_of(20).to_csv(index=False).encode(), columns=COLUMNS, records_max=PEOPLE, epsilon="0.1"
     )
 
+    assert not auditor.plan_training("poor", epsilon=1).fits
     with pytest.raises(BudgetExhausted):
         auditor.train("poor", epsilon=1)
     with pytest.raises(QuestionRefused, match="no column 'branch'"):

@@ -20,7 +20,7 @@ from shared.releases import verify_signature
 from shared.scores import check_document
 from shared.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease, training_identity
 from testing.console_visitors import visitor
-from testing.holders import TestedHolder, running_holder, serving
+from testing.holders import TestedHolder, forked, running_holder
 from testing.refusals import refused
 from testing.registers import LEARNABLE, learnable_csv, plan, training
 from testing.tampering import edit
@@ -99,77 +99,77 @@ def test_every_algorithm_is_quoted_charged_and_verified(sqlite_holder: TestedHol
         check_document(release.model.document, dataset.table)
 
 
-def test_the_same_training_again_is_the_same_bytes_and_costs_nothing(loans: TestedHolder) -> None:
-    first = ask(loans, training())
+def test_the_same_training_again_is_the_same_bytes_and_costs_nothing(sqlite_loans: TestedHolder) -> None:
+    first = ask(sqlite_loans, training())
     algorithm = {"name": "fair_tree", "depth": 2, "splits": "0.5"}
     spelled = {**training(), "epsilon": "1.0", "draw": 1, "algorithm": algorithm}
 
     for body in (training(), training(version=1), spelled):
-        again = ask(loans, body)
+        again = ask(sqlite_loans, body)
         assert (again.status_code, again.content) == (200, first.content)
 
-    assert loans.spent(dataset="loans") == "1"
-    assert loans.auditor("GET", f"/datasets/loans/trainings/{first.json()['id']}").content == first.content
+    assert sqlite_loans.spent(dataset="loans") == "1"
+    assert sqlite_loans.auditor("GET", f"/datasets/loans/trainings/{first.json()['id']}").content == first.content
 
 
-def test_another_draw_is_another_model_and_is_charged(loans: TestedHolder) -> None:
-    first, second = (ask(loans, training(draw=draw)).json() for draw in (1, 2))
+def test_another_draw_is_another_model_and_is_charged(sqlite_loans: TestedHolder) -> None:
+    first, second = (ask(sqlite_loans, training(draw=draw)).json() for draw in (1, 2))
 
     assert first["id"] != second["id"]
     assert first["counts"] != second["counts"]
-    assert loans.spent(dataset="loans") == "2"
+    assert sqlite_loans.spent(dataset="loans") == "2"
 
 
-def test_plans_and_trainings_are_listed_apart(loans: TestedHolder) -> None:
+def test_plans_and_trainings_are_listed_apart(sqlite_loans: TestedHolder) -> None:
     """A list of releases shows what it always did; whoever reads it knows plans alone."""
-    counted, trained = loans.release(plan(), dataset="loans").json(), ask(loans, training()).json()
+    counted, trained = sqlite_loans.release(plan(), dataset="loans").json(), ask(sqlite_loans, training()).json()
 
     listed = {
-        kind: [one["id"] for one in loans.auditor("GET", f"/datasets/loans/{kind}").json()[kind]]
+        kind: [one["id"] for one in sqlite_loans.auditor("GET", f"/datasets/loans/{kind}").json()[kind]]
         for kind in ("releases", "trainings")
     }
 
     assert listed == {"releases": [counted["id"]], "trainings": [trained["id"]]}
     for kind, other in (("releases", trained), ("trainings", counted)):
-        refused(loans.auditor("GET", f"/datasets/loans/{kind}/{other['id']}"), "not-found", holder=loans)
-    stranger = loans.open_auditor("second", dataset="loans")
-    missing = loans.auditor("GET", f"/datasets/loans/trainings/{trained['id']}", key=stranger)
-    refused(missing, "not-found", holder=loans)
+        refused(sqlite_loans.auditor("GET", f"/datasets/loans/{kind}/{other['id']}"), "not-found", holder=sqlite_loans)
+    stranger = sqlite_loans.open_auditor("second", dataset="loans")
+    missing = sqlite_loans.auditor("GET", f"/datasets/loans/trainings/{trained['id']}", key=stranger)
+    refused(missing, "not-found", holder=sqlite_loans)
 
 
-def test_a_quote_says_the_price_and_touches_nothing(loans: TestedHolder) -> None:
-    answer = TrainingQuote.model_validate(quoted(loans, training(epsilon="0.5", depth=3)).json())
+def test_a_quote_says_the_price_and_touches_nothing(sqlite_loans: TestedHolder) -> None:
+    answer = TrainingQuote.model_validate(quoted(sqlite_loans, training(epsilon="0.5", depth=3)).json())
 
     assert answer.charge.document() == {"epsilon": "0.5", "delta": "0"}
     assert [(step.measures, step.epsilon) for step in answer.steps] == [
         ("counts", "0.025"), *[("choices", "0.083333333")] * 3, ("counts", "0.225000001"),
     ]  # fmt: skip
-    released = ask(loans, training(epsilon="0.5", depth=3)).json()
+    released = ask(sqlite_loans, training(epsilon="0.5", depth=3)).json()
     assert [step.model_dump() for step in answer.steps] == released["steps"]
-    assert loans.spent(dataset="loans") == "0.5"
+    assert sqlite_loans.spent(dataset="loans") == "0.5"
 
 
-def test_what_no_budget_holds_is_refused_and_costs_nothing(loans: TestedHolder) -> None:
-    loans.grant("0.9", dataset="loans")
-    document = refused(ask(loans, training()), "budget-exhausted", holder=loans)
+def test_what_no_budget_holds_is_refused_and_costs_nothing(sqlite_loans: TestedHolder) -> None:
+    sqlite_loans.grant("0.9", dataset="loans")
+    document = refused(ask(sqlite_loans, training()), "budget-exhausted", holder=sqlite_loans)
     assert document["remaining"] == {"epsilon": "0.9", "delta": "0"}
-    loans.grant("5", dataset="loans")
-    loans.declare("loans", columns=LEARNABLE["columns"], cap={"epsilon": "0.9", "delta": "0"})
+    sqlite_loans.grant("5", dataset="loans")
+    sqlite_loans.declare("loans", columns=LEARNABLE["columns"], cap={"epsilon": "0.9", "delta": "0"})
 
-    refused(ask(loans, training()), "cap-exhausted", holder=loans)
+    refused(ask(sqlite_loans, training()), "cap-exhausted", holder=sqlite_loans)
 
-    assert loans.spent(dataset="loans") == "0"
-    assert loans.auditor("GET", "/datasets/loans/trainings").json()["trainings"] == []
+    assert sqlite_loans.spent(dataset="loans") == "0"
+    assert sqlite_loans.auditor("GET", "/datasets/loans/trainings").json()["trainings"] == []
 
 
-def test_a_training_of_a_version_that_is_gone_is_refused_unless_it_was_answered(loans: TestedHolder) -> None:
-    first = ask(loans, training(version=1))
-    loans.load(learnable_csv(seed=1), "loans")
+def test_a_training_of_a_version_that_is_gone_is_refused_unless_it_was_answered(sqlite_loans: TestedHolder) -> None:
+    first = ask(sqlite_loans, training(version=1))
+    sqlite_loans.load(learnable_csv(seed=1), "loans")
 
-    assert ask(loans, training(version=1)).content == first.content
-    refused(ask(loans, training(version=1, draw=2)), "version-gone", holder=loans)
-    assert ask(loans, training()).status_code == 201
-    assert loans.spent(dataset="loans") == "2"
+    assert ask(sqlite_loans, training(version=1)).content == first.content
+    refused(ask(sqlite_loans, training(version=1, draw=2)), "version-gone", holder=sqlite_loans)
+    assert ask(sqlite_loans, training()).status_code == 201
+    assert sqlite_loans.spent(dataset="loans") == "2"
 
 
 def test_a_restarted_holder_answers_with_the_same_bytes(loans: TestedHolder) -> None:
@@ -313,8 +313,9 @@ def test_several_processes_answer_alike(tmp_path: Path) -> None:
     with running_holder(tmp_path) as first:
         first.offer("loans", learnable_csv(), epsilon="10", columns=LEARNABLE["columns"])
         made = first
-    with serving(made.settings, workers=2) as served, made.at(served.url) as holder:
-        bodies = {ask(holder, training()).content for _ in range(6)}
+    with forked(made.settings) as one, forked(made.settings) as other, made.at(one.url) as holder:
+        with made.at(other.url) as beside:
+            bodies = {ask(asked, training()).content for asked in (holder, beside, holder)}
 
         assert len(bodies) == 1
         assert holder.spent(dataset="loans") == "1"

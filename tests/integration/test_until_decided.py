@@ -13,6 +13,8 @@ from auditor_client import Auditor, Verdict
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused
+from auditor_client.findings.reading import Reading
+from auditor_client.planning.forecasting import expectation
 from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FOUR_LEAVES
 from tests.contract.audits import declare, invented_people
@@ -78,6 +80,34 @@ def test_looks_end_when_the_verdict_is_decided_and_cost_what_the_last_loses(audi
     assert [(one.look, one.open) for one in kept] == [(n, n < number) for n in range(1, number + 1)]
     assert auditor.verify().ok
     assert check_bundle(write_bundle(tmp_path / "bundle.zip", list(kept), auditor.receipts)).ok
+
+
+def test_a_plan_says_what_each_look_would_cost_and_show_at_its_own_level(auditor: Auditor, tmp_path: Path) -> None:
+    """The planted fault reads every look at the level of all together, whose intervals are narrower."""
+    asked = {**LONG, "people": 400, "ratio": 0.9, "first_look": "0.01"}
+    planned = auditor.plan(**asked)
+    looks, found = planned.forecast.reading.looks, planned.forecast.looks
+    assert looks is not None
+
+    alone = expectation(planned.question, reading=Reading(threshold=0.5, level=looks.each))
+    document = planned.to_document()["looks"]
+
+    assert [one.asked for one in found] == list(looks.losses)
+    assert (planned.expectation, found[-1].width) == (found[-1], alone.width)
+    assert [one.width for one in found] == sorted((one.width for one in found), reverse=True)
+    rows = planned.view.data.looks
+    assert [int(rows[0].decided) < 10, int(rows[-1].decided) > 90] == [True, True]
+    assert [int(row.decided) for row in rows] == sorted(int(row.decided) for row in rows)
+    assert [one["costs"] for one in document["looks"]] == [step.document() for step in looks.steps]
+    assert (document["level"], document["each"]) == (0.95, looks.each)
+    for shown in (planned.summary(), planned.to_html()):
+        assert shown.count(f" = {rows[1].together.rpartition(' ')[2]}") >= 1
+        assert "so that all hold together at 95" in shown
+    assert (spent(auditor), list((tmp_path / "receipts").glob("looks/*"))) == ("0", [])
+    with pytest.raises(QuestionRefused, match="One answer is meant"):
+        auditor.plan(**ASKED, target_width=0.1, until_decided=True)
+    with pytest.raises(QuestionRefused, match="until_decided` asks a question of its own"):
+        auditor.plan(**asked, join=True)
 
 
 def test_reports_say_which_look_it_was_and_that_all_hold_together(auditor: Auditor) -> None:
@@ -163,8 +193,6 @@ def test_what_cannot_be_looked_at_repeatedly_is_refused_before_anything_is_spent
     for changes, message in REFUSED.values():
         with pytest.raises(QuestionRefused, match=message):
             auditor.audit(**{**HOPELESS, **changes})
-    with pytest.raises(QuestionRefused, match=r"Only `Auditor\.audit`"):
-        auditor.plan(**HOPELESS)
 
     assert (spent(auditor), spent(auditor, "monthly")) == ("0", "0")
     assert not (auditor.receipts.directory / "looks").exists()

@@ -4,6 +4,7 @@ import json
 import os
 import tarfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -15,9 +16,11 @@ from typer.testing import CliRunner
 from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
+from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.receipts import Receipts
 from holder_service.cli import app
 from holder_service.services.holder import Holder, NotInitialised
+from holder_service.services.publication import publication
 from holder_service.settings import Settings
 from testing.holders import TestedHolder, opened
 from testing.invented_questions import FOUR_LEAVES
@@ -25,6 +28,8 @@ from testing.refusals import refused
 from testing.registers import plan
 
 ARCHIVE: Final = Path(__file__).parents[1] / "contract" / "home-0.1.0.tar.gz"
+RESERVED: Final = "loans-rehearsal"
+"""What 0.1.0 let a dataset be called, and now only a rehearsal is."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,13 @@ class Upgraded:
     """What 0.1.0 left, and the holder that serves it now."""
 
     folder: Path
-    before: dict[str, Any]
     holder: TestedHolder
+
+    @property
+    def before(self) -> dict[str, Any]:
+        """What every reader saw at the end of 0.1.0."""
+        seen: dict[str, Any] = json.loads((self.folder / "seen.json").read_text())
+        return seen
 
     @property
     def receipts(self) -> Path:
@@ -47,8 +57,14 @@ class Upgraded:
 
 @pytest.fixture(scope="module")
 def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgraded]:
-    folder = tmp_path_factory.mktemp("upgrade")
-    with tarfile.open(ARCHIVE) as archive:
+    with upgrade(ARCHIVE, tmp_path_factory.mktemp("upgrade")) as home:
+        yield home
+
+
+@contextmanager
+def upgrade(recorded: Path, folder: Path) -> Iterator[Upgraded]:
+    """A recorded home, upgraded and served."""
+    with tarfile.open(recorded) as archive:
         archive.extractall(folder, filter="tar")
     clean = {name: None for name in os.environ if name.startswith("HOLDER_")}
     given = {"HOLDER_HOME": str(folder / "home"), "HOLDER_RELEASE_QUANTUM_MS": "0"}
@@ -57,14 +73,14 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgraded]:
         Holder.open(settings)
     records = {path.name: path.read_bytes() for path in settings.records.iterdir()}
 
-    upgrade = CliRunner().invoke(app, ["init"], env={**clean, **given})
+    made = CliRunner().invoke(app, ["init"], env={**clean, **given})
 
-    assert upgrade.exit_code == 0, upgrade.output
-    assert "keys go on" in upgrade.stdout
+    assert made.exit_code == 0, made.output
+    assert "keys go on" in made.stdout
     assert {path.name: path.read_bytes() for path in settings.records.iterdir()} == records
-    keys, before = (json.loads((folder / name).read_text()) for name in ("keys.json", "seen.json"))
+    keys = json.loads((folder / "keys.json").read_text())
     with opened(settings, keys["administrator"], keys["auditor"]) as holder:
-        yield Upgraded(folder, before, holder)
+        yield Upgraded(folder, holder)
 
 
 def test_the_ledger_and_what_everybody_may_spend_are_as_they_were(upgraded: Upgraded) -> None:
@@ -135,6 +151,42 @@ def test_once_its_records_are_loaded_again_a_new_audit_is_charged_on_top(upgrade
     assert checked.ok
     assert check_bundle(bundle).ok
     assert holder.is_intact()
+
+
+def test_real_people_whose_dataset_is_named_like_a_rehearsal_stay_real_people(tmp_path: Path) -> None:
+    """They are loaded, declared anew, asked at their price and retired; the planted fault refuses the declaration."""
+    with upgrade(ARCHIVE.with_name("home-0.1.0-reserved-name.tar.gz"), tmp_path) as home:
+        holder, people = home.holder, (tmp_path / "people.csv").read_bytes()
+        [kept] = home.releases
+        assert holder.release(kept["plan"], dataset=RESERVED).json() == kept
+
+        assert holder.load(people, RESERVED).json()["version"] == 2
+        declared = json.loads((tmp_path / "declared.json").read_text()) | {"records_max": 2000}
+        again = holder.admin("PUT", f"/datasets/{RESERVED}", json=declared)
+        other = holder.admin("PUT", "/datasets/other", json={**declared, "population": RESERVED})
+        spent = Decimal(holder.spent(dataset=RESERVED))
+        released = holder.release(plan(), dataset=RESERVED)
+        rehearsals = [holder.admin("POST", f"/datasets/{name}/rehearsal", json={}) for name in ("loans", "other")]
+        with Auditor(holder.url, holder.auditor_key, receipts=home.receipts) as auditor:
+            with pytest.raises(QuestionRefused, match="publishes no rehearsal of 'loans'"):
+                auditor.rehearse(FOUR_LEAVES, "loans", ["sex"], "0.125")
+            described = auditor.dataset(RESERVED)
+            verified = auditor.verify()
+
+        assert (again.status_code, again.json()["version"], other.status_code) == (200, 2, 200)
+        assert "these people are real" in again.json()["warnings"][0]
+        assert released.json()["charge"]["epsilon"] == "0.1"
+        assert Decimal(holder.spent(dataset=RESERVED)) == spent + Decimal("0.1")
+        assert [one.status_code for one in rehearsals] == [409, 201]
+        assert "under another name in the population 'loans'" in rehearsals[0].json()["detail"]
+        assert described.rehearsal is None
+        assert verified.ok
+        assert publication(holder.holder.store, organisation=None, bundles=(), only=(RESERVED,), room=tmp_path).reports
+        assert holder.admin("DELETE", "/datasets/loans").status_code == 204
+        assert holder.release({**plan(), "draw": 2}, dataset=RESERVED).status_code == 201
+        assert holder.admin("DELETE", f"/datasets/{RESERVED}").status_code == 204
+        assert {one["population"] for one in holder.entries() if "rehearsal_of" in one["detail"]} == {"other-rehearsal"}
+        assert holder.is_intact()
 
 
 def _said_again(before: Any, now: Any) -> None:

@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from auditor_client import Auditor
-from auditor_client.errors import HolderLied
+from auditor_client.desk.asking import offers
+from auditor_client.errors import ApprovalAwaited, HolderLied
 from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from auditor_client.exchange.verification import check_quote, verified_release
@@ -21,6 +22,8 @@ from testing.holders import TestedHolder
 from testing.invented_questions import FOUR_LEAVES
 from testing.refusals import refused
 from testing.registers import LEARNABLE, learnable_csv, plan, register_csv, training
+
+pytestmark = pytest.mark.usefixtures("coarse_chances")
 
 CAP = {"rho": "0.05", "delta": "0.000001"}
 GAUSSIAN = {"name": "gaussian"}
@@ -145,6 +148,8 @@ def test_an_auditor_sees_how_many_audits_fit_with_either_noise(sqlite_monthly: T
         laplace.summary()
     )
     assert json.loads(laplace.to_json())["audits_that_fit"] == {"asked": 24, "gaussian": 47}
+    assert [(one.cost[:1], one.planned, one.fits) for one in offers(laplace)] == [("ρ", True, True)]
+    assert [one.fits for one in offers(gaussian)] == [True] * 5
 
 
 def test_a_retry_is_free_and_a_second_draw_is_not(monthly: TestedHolder) -> None:
@@ -365,3 +370,20 @@ def test_an_administrator_chooses_and_grants_rho_in_the_console(sqlite_holder: T
     assert budget(sqlite_holder)["limit"]["rho"] == "0.02"
     text = {"epsilon": "1.471595", "delta": "0.000001", "rho": "0.05"}
     assert sqlite_holder.declare("monthly", cap=text).status_code == 200, "as the console shows it"
+
+
+def test_what_waits_for_an_approval_is_charged_in_rho(sqlite_monthly: TestedHolder, tmp_path: Path) -> None:
+    holder = sqlite_monthly
+    required = holder.admin("PUT", "/populations/monthly/approval", json={"required": True, "days": 3})
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path) as auditor:
+        asked: dict[str, Any] = {"decision": "hours", "above": "20.5", "rho": "0.005"}
+        with pytest.raises(ApprovalAwaited) as waits:
+            auditor.audit(None, "monthly", "sex", **asked)
+        approval = waits.value.approval
+        decided = holder.admin("PUT", f"/approvals/{approval.id}/decision", json={"approved": True})
+        found = auditor.audit(None, "monthly", "sex", **asked)
+
+    assert (required.status_code, decided.status_code) == (200, 200), decided.text
+    assert found.release.id == approval.id
+    assert found.release.charge == approval.charge
+    assert budget(holder)["spent"]["rho"] == "0.005"

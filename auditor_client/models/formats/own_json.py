@@ -152,8 +152,9 @@ def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
         raise ModelRefused(f"{document.path} has {' and '.join(kinds) or 'no model'}. {_READ}")
     described = document.get("description")
     provenance = Provenance(
-        described.text()[:_DESCRIPTION_MAX] if described else f"a document of our own: a {kinds[0]}", "own JSON"
-    )
+        described.text()[:_DESCRIPTION_MAX] if described else f"a document of our own: a {kinds[0]}", "own JSON",
+        rehearsal_of=_rehearsal_of(document),
+    )  # fmt: skip
     try:
         names, scores = _scores(document, request.schema)
         reading = replace(request, schema=_with_scores(request.schema, scores)) if scores else request
@@ -168,6 +169,12 @@ def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
     read = replace(read, columns=scores) if scores else read
     examples = document.get("examples")
     return read if examples is None else _compared(read, examples, request)
+
+
+def _rehearsal_of(document: DocumentPart) -> str | None:
+    """The dataset whose rehearsal a model was made in, if its file says so."""
+    made_of = [part for name in _MADE_OF if (part := document.get(name)) is not None and isinstance(part.value, dict)]
+    return next((of.text() for part in made_of if (of := part.get("rehearsal_of")) is not None), None)
 
 
 def _scores(document: DocumentPart, schema: Schema) -> tuple[_Names, tuple[DerivedColumn, ...]]:

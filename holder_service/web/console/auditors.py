@@ -48,7 +48,7 @@ def show_account(visit: Visitor, auditor: PathName) -> Response:
     return visit.page(
         "auditor.html.j2", section="auditors", account=account, keys=keys, newest=_newest_key(keys),
         budgets=budgets.every_budget(visit.store, auditor=auditor), watches=watching.of_auditor(visit.store, auditor),
-        now=visit.store.clock().isoformat(),
+        now=visit.store.clock().isoformat(), notices=visit.notices(),
     )  # fmt: skip
 
 

@@ -4,11 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from holder_service.services import access, budgets, overview
+from holder_service.domain.errors import InvalidRequest
+from holder_service.services import access, approvals, budgets, overview
 from holder_service.web.console.forms import Form, one_kind
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, OfficerVisit, Visit, Visitor, or_again
 from holder_service.web.console.words import loss
+from shared import limits
+from shared.approvals import ApprovalSetting
 from shared.datasets import BudgetGrant
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
@@ -16,15 +19,20 @@ router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=Fals
 
 @router.get("/budgets")
 def list_budgets(
-    visit: Visitor, dataset: Annotated[str, Query()] = "", auditor: Annotated[str, Query()] = ""
+    visit: Visitor,
+    dataset: Annotated[str, Query()] = "",
+    auditor: Annotated[str, Query()] = "",
+    population: Annotated[str, Query()] = "",
 ) -> Response:
-    """Every population's budgets; the form is filled with the one that is named, to change it."""
+    """Every population's budgets; the forms are filled with what is named, to change it."""
     populations = [state for state in overview.every_population(visit.store) if state.rehearsal_of is None]
     chosen = next((state for state in populations if dataset in {one.name for one in state.datasets}), None)
     return visit.page(
         "budgets.html.j2", section="budgets", populations=populations, dataset=dataset, auditor=auditor,
         balance=chosen.accounts.get(auditor) if chosen else None, now=visit.store.clock(),
-        names=access.display_names(visit.store),
+        strict=next((state.population for state in populations if state.population.name == population), None),
+        days_default=limits.APPROVAL_DAYS_DEFAULT, days_max=limits.APPROVAL_DAYS_MAX,
+        names=access.display_names(visit.store), notices=visit.notices(),
         auditors=[found.name for found, _ in access.every_account(visit.store) if found.role == "auditor"],
     )  # fmt: skip
 
@@ -47,3 +55,21 @@ def set_budget(visit: OfficerVisit, form: CheckedForm) -> Response:
     if budget.left != budget.remaining:
         text += f" Of this {loss(budget.left)} can be spent: the population's cap admits no more."
     return visit.done(f"{ROOT}/budgets", text)
+
+
+def _list_again(visit: Visit) -> Response:
+    return list_budgets(visit)
+
+
+@router.post("/budgets/approval")
+@or_again(_list_again)
+def require_approval(visit: OfficerVisit, form: CheckedForm) -> Response:
+    """Have whatever is asked about a population approved first, or no longer."""
+    population = form.text("population")
+    if not population:
+        raise InvalidRequest("Choose the population first.")
+    asked = {"required": form.text("required") == "required", "days": form.whole_number("days")}
+    setting = ApprovalSetting.model_validate(asked)
+    approvals.set_required(visit.store, actor=visit.actor, population=population, setting=setting)
+    now = f"has to be approved within {setting.days} days" if setting.required else "needs no approval"
+    return visit.done(f"{ROOT}/budgets", f"What is asked about population {population} {now}.")

@@ -19,7 +19,7 @@ from holder_service.services.holder import Holder
 from holder_service.services.logins import SESSION_LIFETIME
 from holder_service.web.console.cookies import Cookie, check_origin, form_token, is_secure
 from holder_service.web.console.forms import Form, read_form
-from holder_service.web.console.pages import LOG_IN, ROOT, Refusal, render
+from holder_service.web.console.pages import LOG_IN, LOGGED_OUT, ROOT, Refusal, render
 from holder_service.web.console.session import SESSION_COOKIE, CheckedForm, ConsoleRoute, Visitor
 from holder_service.web.edge.dependencies import TheHolder
 
@@ -29,7 +29,7 @@ FORM_BYTES_MAX: Final = 4096
 FAILURES_MAX: Final = 10
 FAILURES_WITHIN_S: Final = 60.0
 ADDRESSES_MAX: Final = 10_000
-_INSIDE: Final = re.compile(rf"{ROOT}(/[A-Za-z0-9._%-]+)*")
+_INSIDE: Final = re.compile(rf"{ROOT}(/[A-Za-z0-9._%:-]+)*")
 _log = logging.getLogger(__name__)
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
@@ -101,7 +101,7 @@ def log_out(visit: Visitor, _: CheckedForm) -> Response:
     """End the session."""
     logins.log_out(visit.store, visit.session.token)
     _log.info("console log-out", extra={"actor": visit.actor})
-    response = RedirectResponse(LOG_IN, status_code=303)
+    response = RedirectResponse(LOGGED_OUT if visit.session.signed_in else LOG_IN, status_code=303)
     SESSION_COOKIE.delete(response, visit.request)
     return response
 

@@ -10,7 +10,7 @@ from fastapi.staticfiles import StaticFiles
 from holder_service.domain.errors import NotFound
 from holder_service.services import access, overview
 from holder_service.storage.ledger_views import EntryFilter, balances_over_time
-from holder_service.web.console import auditors, budgets, datasets, ledger, loads, log_in, sign_in
+from holder_service.web.console import approvals, auditors, budgets, datasets, ledger, loads, log_in, sign_in
 from holder_service.web.console.log_in import LogInLimit
 from holder_service.web.console.pages import ROOT, STATIC, STATIC_FOLDER, SecurityHeaders
 from holder_service.web.console.pictures import spending_chart
@@ -28,7 +28,7 @@ def install(app: FastAPI) -> None:
     app.state.log_in_limit = LogInLimit()
     app.state.sign_in_lane = Lane("sign-in", LOOKING_UP)
     app.mount(STATIC, StaticFiles(directory=STATIC_FOLDER, packages=[(look.__name__, look.STATIC)]))
-    for part in (log_in, sign_in, datasets, loads, auditors, budgets, ledger):
+    for part in (log_in, sign_in, datasets, loads, auditors, budgets, approvals, ledger):
         app.include_router(part.router)
     app.include_router(router)
     app.add_middleware(SecurityHeaders)
@@ -46,7 +46,7 @@ def show_overview(visit: Visitor) -> Response:
         "overview.html.j2", section="overview", populations=populations, charts=charts,
         store=overview.store_state(visit.store), holder=visit.holder,
         signing_key=visit.holder.public_keys().keys[-1].id,
-        names=access.display_names(visit.store),
+        names=access.display_names(visit.store), notices=visit.notices(),
         entries=overview.newest_entries(visit.store, EntryFilter(), before=None, limit=ENTRIES_SHOWN),
     )  # fmt: skip
 

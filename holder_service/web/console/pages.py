@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holder_service.domain.errors import HolderError, fault_text
 from holder_service.web.console.pictures import balance_bar
-from holder_service.web.console.words import LOAD_WORDS, beside, loss, what_happened
+from holder_service.web.console.words import LOAD_WORDS, beside, loss, notice_words, what_happened
 from holder_service.web.edge.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
 from holder_service.web.edge.telemetry import note_problem
 from shared.amounts import format_nano
@@ -30,10 +30,12 @@ from shared.problems import TITLES
 ROOT: Final = "/console"
 LOG_IN: Final = f"{ROOT}/log-in"
 LOG_OUT: Final = f"{ROOT}/log-out"
+LOGGED_OUT: Final = f"{ROOT}/logged-out"
 STATIC: Final = f"{ROOT}/static"
 STATIC_FOLDER: Final = Path(__file__).parent / "static"
 SECTIONS: Final = {
-    "overview": ROOT, **{name: f"{ROOT}/{name}" for name in ("datasets", "auditors", "budgets", "ledger", "restore")},
+    "overview": ROOT,
+    **{name: f"{ROOT}/{name}" for name in ("datasets", "auditors", "budgets", "approvals", "ledger", "restore")},
 }  # fmt: skip
 
 
@@ -118,7 +120,7 @@ def _environment() -> Environment:
     environment.globals.update(
         root=ROOT, log_in=LOG_IN, sections=SECTIONS, stylesheet=_versioned(STYLES),
         icon=_versioned(STATIC_FOLDER / "icon.svg"), balance_bar=balance_bar, what_happened=what_happened,
-        loss=loss, beside=beside, load_words=LOAD_WORDS,
+        loss=loss, beside=beside, notice_words=notice_words, load_words=LOAD_WORDS,
     )  # fmt: skip
     environment.filters.update(amount=format_nano, utc_time=_utc_time, clock=_clock, short=_short)
     environment.tests.update(past=_is_past)

@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
-from holder_service.services import logins
+from holder_service.services import approvals, logins, notices
 from holder_service.services.holder import Holder
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.logins import Session
@@ -26,6 +26,7 @@ from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, LOG_OUT, ROOT, Refusal, render
 from holder_service.web.edge.dependencies import TheHolder
 from holder_service.web.edge.roles import ADMINISTRATORS, OFFICERS, READERS, STEWARDS, Admission
+from shared.notices import Notice
 
 SESSION_COOKIE: Final = Cookie("holder-session")
 MESSAGE_COOKIE: Final = Cookie("holder-message")
@@ -68,11 +69,23 @@ class Visit:
             template, refusal=self.refusal, entered=self.form if self.refusal else None, section=section,
             session=self.session, organisation=self.holder.settings.organisation,
             message=opened(self.session.token, kept), form_token=form_token(self.session.token),
-            here=self.request.url.path, may=self.rights, **context,
+            here=self.request.url.path, may=self.rights, marks=self._marks(), **context,
         )  # fmt: skip
         if kept:
             MESSAGE_COOKIE.delete(response, self.request)
         return response
+
+    def _marks(self) -> dict[str, str]:
+        """What stands beside a section's name: how many requests wait for an approval, if any do."""
+        try:
+            number = len(approvals.waiting(self.store))
+        except HolderError:  # a page that says so is shown without
+            return {}
+        return {"approvals": f"{number} {'waits' if number == 1 else 'wait'}"} if number else {}
+
+    def notices(self) -> tuple[Notice, ...]:
+        """What to act on now."""
+        return notices.now_of(self.store, self.holder.settings.thresholds)
 
     def done(self, path: str, text: str, *, good: bool = True) -> Response:
         """Go to a page and say there, once, what was done."""

@@ -22,7 +22,7 @@ from holder_service.services.holder import Holder
 from holder_service.services.logins import Session
 from holder_service.web.console.cookies import Cookie, derived, opened, sealed
 from holder_service.web.console.log_in import LogInLimit, inside, log_in_page
-from holder_service.web.console.pages import ROOT, Refusal, render
+from holder_service.web.console.pages import LOG_IN, LOGGED_OUT, ROOT, Refusal, render
 from holder_service.web.console.session import SESSION_COOKIE, ConsoleRoute
 from holder_service.web.edge.dependencies import TheHolder
 from holder_service.web.edge.lanes import Lane
@@ -83,6 +83,16 @@ async def complete_sign_in(request: Request, holder: TheHolder) -> Response:
         response = log_in_page(request, holder, then, Refusal.of(error))
     SIGN_IN_COOKIE.delete(response, request)
     return response
+
+
+@router.get(LOGGED_OUT)
+async def log_out_at_provider(request: Request, holder: TheHolder) -> Response:
+    """Lead a browser whose session has ended on to the provider, to end the one there too."""
+    try:
+        url = await _lane(request).do_soon(_provider(holder).log_out_url)
+    except HolderError as error:
+        return log_in_page(request, holder, ROOT, Refusal.of(error))
+    return RedirectResponse(LOG_IN, status_code=303) if url is None else render("logged_out.html.j2", url=url)
 
 
 def _begun(request: Request, holder: Holder) -> tuple[str, datetime]:

@@ -8,6 +8,7 @@ from typing import Final
 from holder_service.domain.ledger import Balance, Event
 from holder_service.records.progress import Phase
 from shared.amounts import NO_LOSS, Loss, format_nano
+from shared.notices import Notice
 from shared.watches import ANSWER_KIND
 
 LOAD_WORDS: Final[Mapping[Phase, str]] = MappingProxyType(
@@ -114,6 +115,18 @@ def _what_happened(event: Event, display_names: Mapping[str, str]) -> str:
                 f"Derived column {detail.get('name')} of {account(detail.get('account'))} about {event.dataset} "
                 f"deleted{because}"
             )
+        case "approval-required":
+            days = detail.get("approval_days")
+            said = f"has to be approved, within {days} days" if days else "needs no approval any more"
+            return f"What is asked about {event.population} {said}"
+        case "approval-requested":
+            return f"{account(event.auditor)} asked for an approval about {event.dataset}"
+        case "approval-decided":
+            because = f": {_isolated(detail['reason'])}" if "reason" in detail else ""
+            decided = "approved" if detail.get("approved") else "declined"
+            return f"What {account(event.auditor)} asked about {event.dataset} was {decided}{because}"
+        case "approval-withdrawn":
+            return f"{account(event.auditor)} withdrew what was to be approved about {event.dataset}"
         case "restore":
             return f"Restore recorded: {detail.get('reason')}"
         case other:
@@ -135,6 +148,13 @@ def what_is_published(event: Event) -> str:
 
 def _opened(event: Event) -> str:
     return f"Population {event.population} opened, with the relation {event.detail.get('relation')}"
+
+
+def notice_words(notice: Notice) -> str:
+    """A notice in few words, beside what it is about."""
+    if notice.spent_percent is not None:
+        return f"{notice.spent_percent} % spent"
+    return "waits for a cap" if notice.kind == "cap-missing" else "ends soon"
 
 
 def loss(amount: Loss) -> str:

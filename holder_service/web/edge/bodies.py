@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import jiter
 from fastapi import Request, Response
 
-from holder_service.domain.errors import InvalidRequest, TooLargeBody, TooManyParts, TooSlow, UnsupportedMediaType
+from holder_service.domain.errors import TooLargeBody, TooSlow, UnsupportedMediaType
+from holder_service.web.edge.documents import strict_document
 from holder_service.web.edge.roles import RoleRoute
 from shared import limits
 
@@ -31,22 +31,6 @@ class StrictRequest(Request):
     async def json(self) -> Any:
         """The document that `read_document` read."""
         return self._document
-
-
-def strict_document(body: bytes, *, parts_max: int) -> Any:
-    """The JSON document of a body, refusing what a lenient reader would let pass.
-
-    Raises:
-        InvalidRequest: It is no JSON, nests too deeply, or names a field twice.
-        TooManyParts: It holds more lists and objects than there may be.
-    """
-    if body.count(b"{") + body.count(b"[") > parts_max:
-        raise TooManyParts(limit=parts_max)
-    try:
-        return jiter.from_json(body, catch_duplicate_keys=True, allow_inf_nan=False)
-    except ValueError as error:
-        # jiter quotes at most a key, which is the caller's own word.
-        raise InvalidRequest(f"The body is no admissible JSON: {error}.") from None
 
 
 async def read_bounded(request: Request, *, bytes_max: int, media_type: str | None = None) -> bytes:

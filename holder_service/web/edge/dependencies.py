@@ -1,8 +1,9 @@
 """Who calls, and the holder that answers: what every route needs before it does anything (who may: `roles`).
 
 Authentication stands before routing and before any body is read, and it is the default: of all that
-lies under `/v1/`, only the public signing keys can be had without a key. The metrics need one too; the
-console has sessions of its own. A key for the metrics opens nothing else, whatever a route asks for.
+lies under `/v1/`, only the public signing keys, and where auditors sign in, can be had without a key. The
+metrics need one too; the console has sessions of its own. A key for the metrics opens nothing else,
+whatever a route asks for.
 """
 
 import logging

@@ -13,9 +13,10 @@ import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from holder_service.identity.tokens import WHY
+from shared.notices import NoticeKind
 from shared.problems import TITLES
 
 EVENTS: Final[Mapping[str, str]] = {
@@ -28,11 +29,15 @@ EVENTS: Final[Mapping[str, str]] = {
         "console log-out",
         "token refused",
         "identity provider unavailable",
+        "approval requested",
+        "approval decided",
         "store unavailable",
         "anchor unavailable",
         "records could not be kept",
         "derived column could not be made",
         "watches could not be answered",
+        "notice",
+        "notices could not be logged",
         "leftovers of a killed process taken away",
         "leftovers could not be looked for",
         "signing key unavailable",
@@ -72,14 +77,22 @@ FRAMES_MAX: Final = 6
 _PROCESS: Final = re.compile(r"\[[0-9]+\]")
 _FRAME: Final = r"[A-Za-z0-9_<>]+ \([A-Za-z0-9_.<>-]+:[0-9]+\)"
 
+# An account's name has the form of a name, and a key has it too.
+_NAME: Final = re.compile(r"(?!.*pafer_[0-9a-f]{12}_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
 FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "request_id": re.compile("[0-9a-f]{16}"),
     "method": re.compile("[A-Z]{3,7}"),
     "route": re.compile("(/[A-Za-z0-9._{}:-]*)+|none"),
     "status": re.compile("[1-5][0-9]{2}"),
     "problem": re.compile("|".join(TITLES)),
-    # An account's name has the form of a name, and a key has it too.
-    "actor": re.compile(r"(?!.*pafer_[0-9a-f]{12}_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"),
+    "actor": _NAME,
+    "account": _NAME,
+    "population": _NAME,
+    "notice": re.compile("|".join(get_args(NoticeKind))),
+    "key_id": re.compile("[0-9a-f]{12}"),
+    "spent_percent": re.compile("[0-9]{1,15}"),
+    "until": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\+00:00"),
     "reason": re.compile("|".join(WHY)),
     "deadline_ms": re.compile("[0-9]{1,9}"),
     "error": re.compile("[A-Za-z_][A-Za-z0-9_]{0,80}"),
@@ -88,7 +101,8 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
 """What a line may hold in addition to event, time, level, logger and process, and the form it must have, matched whole.
 
 `deadline_ms` is a release's public deadline, a function of the plan and the declaration alone; how long
-anything took is in no log. `route` is a template, so no name and no query gets in with it.
+anything took is in no log. `route` is a template, so no name and no query gets in with it. What a notice's line has
+says the ledger.
 """
 
 

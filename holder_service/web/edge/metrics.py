@@ -10,19 +10,21 @@ whichever of them is asked answers for all. What the ledger says is read from th
 import os
 import shutil
 import time
+from collections import Counter as Tally
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from holder_service.services import overview
+from holder_service.services import approvals, notices, overview
 from holder_service.services.backup import shown_time
 from holder_service.services.holder import Holder
 from shared.amounts import NANO_PER_UNIT
+from shared.notices import NoticeKind
 from shared.problems import TITLES
 
 SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -125,6 +127,11 @@ class _HolderState:
             "holder_last_backup_timestamp_seconds", "When the last back-up began that is an hour old; 0 for none.",
             value=0 if last is None else last.timestamp(),
         )  # fmt: skip
+        yield self._notices()
+        yield GaugeMetricFamily(
+            "holder_approvals_waiting", "Requests that wait for an approval.",
+            value=len(approvals.waiting(self._store)),
+        )  # fmt: skip
         populations = overview.every_population(self._store)
         for what, text in (("spent", "Spent by all auditors"), ("limit", "Cap over all auditors")):
             for amount in ("epsilon", "delta", "rho"):
@@ -135,3 +142,15 @@ class _HolderState:
                         nano = getattr(getattr(found.cap, what), f"{amount}_nano") or 0
                         gauge.add_metric([found.population.name], nano / NANO_PER_UNIT)
                 yield gauge
+
+    def _notices(self) -> GaugeMetricFamily:
+        """How many notices of each kind; of caps, which are in other gauges too, with the population's name."""
+        text = "Notices of now, as GET /v1/admin/notices lists them."
+        gauge = GaugeMetricFamily("holder_notices", text, labels=["kind", "population"])
+        of_caps = ("cap-missing", "cap-spent")
+        found = notices.now_of(self._store, self._holder.settings.thresholds)
+        counted = Tally((one.kind, one.population or "" if one.kind in of_caps else "") for one in found)
+        counted.update({(kind, ""): 0 for kind in get_args(NoticeKind)})
+        for (kind, population), number in sorted(counted.items()):
+            gauge.add_metric([kind, population], number)
+        return gauge

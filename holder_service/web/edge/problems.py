@@ -36,6 +36,7 @@ STATUS_BY_CODE: Final[Mapping[str, int]] = {
     "too-slow": 408,
     "budget-exhausted": 403,
     "cap-exhausted": 403,
+    "approval-declined": 403,
     "version-gone": 409,
     "no-records": 409,
     "already-charged": 409,

@@ -17,7 +17,7 @@ from holder_service.services.access import STAFF, Caller
 from shared.datasets import Role
 
 METRICS: Final = "/metrics"
-PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys"})
+PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys", "/v1/sign-in"})
 ROLES: Final = "x-roles"
 """The member of an operation in the OpenAPI document that lists the roles that may call it."""
 

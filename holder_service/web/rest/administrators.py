@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from holder_service.records.formats import RecordFormat, RecordsUrl
-from holder_service.services import access, budgets, columns, datasets, loads, rehearsal_publishing
+from holder_service.services import access, budgets, columns, datasets, loads, notices, rehearsal_publishing
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import (
@@ -28,6 +28,7 @@ from holder_service.web.rest.answers import (
     ListedAccount,
     LoadedRecords,
     LoadList,
+    NoticeList,
     RehearsedDataset,
     ShownKey,
 )
@@ -223,7 +224,7 @@ def list_loads(holder: TheHolder, _: Steward, dataset: PathDataset) -> LoadList:
 
 @router.delete("/datasets/{dataset}", status_code=204, openapi_extra=refusals("not-found", "restore-unrecorded"))
 def retire_dataset(holder: TheHolder, caller: Steward, dataset: PathDataset) -> None:
-    """Take a dataset, its records and its derived columns away; nothing that was spent comes back."""
+    """Take a dataset, its records, its derived columns and its rehearsal away; nothing that was spent comes back."""
     datasets.retire(holder.store, actor=caller.name, name=dataset, files=holder.files)
 
 
@@ -299,3 +300,13 @@ def list_budgets(
     """Every auditor's budget with every population, of one of them where named."""
     found = budgets.every_budget(holder.store, population=population, auditor=auditor)
     return BudgetList(budgets=tuple(found))
+
+
+@router.get("/notices")
+def list_notices(holder: TheHolder, _: Reader) -> NoticeList:
+    """What to act on now: populations without a cap, caps and budgets nearly spent, budgets and keys that end soon.
+
+    All of it follows from the ledger, accounts and keys. From when on there is a notice, `HOLDER_NOTICE_PERCENT` and
+    `HOLDER_NOTICE_DAYS` say.
+    """
+    return NoticeList(notices=notices.now_of(holder.store, holder.settings.thresholds))

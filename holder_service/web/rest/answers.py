@@ -15,6 +15,7 @@ from shared.amounts import Loss
 from shared.columns import ColumnDescription
 from shared.datasets import Budget, DatasetDescription, Role
 from shared.metadata import DatasetMetadata
+from shared.notices import Notice
 from shared.rehearsals import Rehearsal
 from shared.relations import Relation
 from shared.releases import LedgerPosition
@@ -118,6 +119,13 @@ class BudgetList(ContractModel):
 
     budgets: tuple[Budget, ...]
     """Every auditor's budget with every population that was asked for."""
+
+
+class NoticeList(ContractModel):
+    """Notices."""
+
+    notices: tuple[Notice, ...]
+    """Everything that there is to act on now: about each population and its auditors' budgets, then about keys."""
 
 
 class ShownKey(ContractModel):

@@ -5,8 +5,9 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
+from holder_service.domain.errors import NotFound
 from holder_service.learning.learners import offered
-from holder_service.services import budgets, datasets, ledger_reading, releases
+from holder_service.services import approvals, budgets, datasets, ledger_reading, releases
 from holder_service.services.asked import AnyQuote
 from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
@@ -17,9 +18,10 @@ from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheSlot
 from holder_service.web.edge.roles import AnyCaller, Auditor
 from holder_service.web.rest.answers import DatasetList, ReleaseList, summaries
 from holder_service.web.rest.contract import refusals
-from holder_service.web.rest.releasing import REFUSALS, Purpose, released
+from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
 from shared import limits
 from shared.datasets import Budget, DatasetDescription, limits_of
+from shared.identity_providers import SignInOffer
 from shared.plans import Plan, Quote, mechanism_names
 from shared.releases import LedgerPosition, Release, SigningKeys
 
@@ -40,7 +42,10 @@ PageSize = Annotated[int, Query(ge=1, le=1000, description="The most releases in
     tags=["auditor"],
     status_code=201,
     response_model=Release,
-    responses={200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"}},
+    responses={
+        200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"},
+        202: APPROVAL,
+    },
     openapi_extra=refusals(*REFUSALS, "column-not-ready"),
 )
 async def release_plan(
@@ -54,6 +59,15 @@ async def release_plan(
 async def signing_keys(holder: TheHolder) -> SigningKeys:
     """The public keys that releases are signed with."""
     return await run_in_threadpool(holder.public_keys)
+
+
+@router.get("/v1/sign-in", tags=["public"], openapi_extra=refusals("not-found"))
+async def sign_in_offer(holder: TheHolder) -> SignInOffer:
+    """Where auditors sign in as people, with a program of their own."""
+    oidc = holder.settings.oidc
+    if oidc is not None and oidc.offer is not None:
+        return oidc.offer
+    raise NotFound("Auditors of this holder have keys, and sign in nowhere: ask its administrator for a key.")
 
 
 @router.get("/v1/datasets", tags=["everybody"])
@@ -142,6 +156,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         relation = relation_of(connection, dataset)
         terms = ledger.population_balance(connection, dataset.population).terms
         words = metadata.of_dataset(connection, dataset.name)
+        approval = approvals.setting_of(connection, dataset.population)
     algorithms = offered(dataset.schema, relation) or None
     return DatasetDescription(
         name=dataset.name,
@@ -163,4 +178,5 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         trainings=algorithms,
         account=None if terms.kind == "sum" else terms,
         rehearsal=dataset.rehearsal,
+        approval=approval,
     )

@@ -1,27 +1,24 @@
 """What auditors call about derived columns of their own: made, given linked values, shown, deleted (5-decisions §1)."""
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import TooSlow
-from holder_service.records.person_keys import PersonSecret
 from holder_service.services import columns, datasets
-from holder_service.services.columns import AskedColumn
 from holder_service.storage.columns import StoredColumn
-from holder_service.web.edge.bodies import StrictRoute, read_bounded, strict_document
+from holder_service.web.edge.bodies import StrictRoute, read_bounded
 from holder_service.web.edge.dependencies import PathColumn, PathDataset, TheColumnSlots, TheHolder
 from holder_service.web.edge.roles import Auditor
 from holder_service.web.edge.uploads import body_of, received
 from holder_service.web.rest.answers import ColumnList
+from holder_service.web.rest.column_documents import read_column
 from holder_service.web.rest.contract import COLUMN_BODY, FILE_BODY, refusals
 from shared import limits
-from shared.columns import ColumnDescription, DerivedColumn
-from shared.schema import Schema
+from shared.columns import ColumnDescription
 
 LINKED_READ_S: Final = 1800.0
 """How long a file of linked values may take to come."""
@@ -119,25 +116,3 @@ def delete_column(holder: TheHolder, own: OwnColumn) -> None:
     columns.take_away(
         holder.store, holder.files, actor=own.auditor, dataset=own.dataset, identity=own.id, auditor=own.auditor
     )  # fmt: skip
-
-
-def read_column(
-    body: bytes, auditor: str, dataset: str, schema: Schema, secret: PersonSecret
-) -> AskedColumn | list[dict[str, Any]]:
-    """Read a request for a derived column; done apart.
-
-    Returns:
-        The column; or what of the request is not of its form, as the validator says it, without what was sent.
-
-    Raises:
-        InvalidRequest, TooManyParts, PlanRefused: It cannot be read, or does not fit the declared columns.
-    """
-    document = strict_document(body, parts_max=limits.LISTS_AND_OBJECTS_PER_COLUMN_MAX)
-    try:
-        asked = DerivedColumn.model_validate(document)
-    except ValidationError as error:
-        return [
-            {**one, "loc": ("body", *one["loc"]), "input": bool(one["input"])}
-            for one in error.errors(include_url=False)
-        ]
-    return AskedColumn.of(asked, auditor=auditor, dataset=dataset, schema=schema, secret=secret)

@@ -82,7 +82,10 @@ COLUMN_BODY: Final[dict[str, Any]] = {
 """What the call documents that takes a derived column; the framework does not see it, for it is read apart."""
 LOCATION: Final = {"description": "The path of what was made.", "schema": {"type": "string"}}
 EXAMPLES: Final = Path(__file__).with_name("examples.json")
-"""A request and an answer of each call, by its operation id, as a running holder took and gave them."""
+"""A request and an answer of each call, by its operation id, as a running holder took and gave them; and `waiting`, the
+answer where an approval is needed first."""
+REFINING: Final = ".refining"
+"""How the name of a further example ends: of a call whose plan refines a release."""
 
 
 def refusals(*codes: str) -> dict[str, Any]:
@@ -115,7 +118,10 @@ def _document(app: FastAPI) -> dict[str, Any]:
     examples = json.loads(EXAMPLES.read_bytes())
     for path, operations in document["paths"].items():
         for operation in operations.values():
-            _complete(path, operation, examples.get(operation["operationId"], {}))
+            name = operation["operationId"]
+            _complete(path, operation, examples.get(name, {}))
+            if name + REFINING in examples:
+                _exemplify_further(operation, examples[name + REFINING])
             for answer in operation["responses"].values():
                 if answer["description"] == "Successful Response":  # what the framework says of every one
                     answer["description"] = _described(answer, document["components"]["schemas"])
@@ -133,8 +139,9 @@ def _complete(path: str, operation: dict[str, Any], example: dict[str, Any]) -> 
     for status, answer in answers.items():
         if status == "201":
             answer["headers"] = {"Location": LOCATION}
-        if "answer" in example:
-            _exemplify(answer, example["answer"])
+        name = "waiting" if status == "202" else "answer"
+        if name in example:
+            _exemplify(answer, example[name])
     if "request" in example:
         _exemplify(operation["requestBody"], example["request"])
     codes = {*operation.pop(REFUSALS, ()), *_implied(path, operation)}
@@ -152,6 +159,14 @@ def _exemplify(body: dict[str, Any], example: Any) -> None:
     form = next(iter(body["content"].values()), None)
     if form is not None:
         form["example"] = example
+
+
+def _exemplify_further(operation: dict[str, Any], refining: dict[str, Any]) -> None:
+    """Give a call that has an example a second one, of a plan that refines a release."""
+    answer = operation["responses"]["201" if "201" in operation["responses"] else "200"]
+    for body, value in ((operation["requestBody"], refining["request"]), (answer, refining["answer"])):
+        form = next(iter(body["content"].values()))
+        form["examples"] = {"first": {"value": form.pop("example")}, "refining": {"value": value}}
 
 
 def _implied(path: str, operation: dict[str, Any]) -> Iterator[str]:

@@ -78,6 +78,12 @@ HELP: Final[Mapping[str, Help]] = {
         "What you ask costs more than the population's cap over all auditors has left. Nothing was charged.",
         "`requested` and `remaining` say how much. Lower ε, or ask the holder's administrator to raise the cap.",
     ),
+    "approval-declined": Help(
+        "Whatever is asked about this population has to be approved, and a budget officer of the holder declined this. "
+        "Nothing was charged.",
+        "`reason` says why, and `expires` until when that stands. Ask something else, or talk to the holder: what was "
+        "decided can be changed.",
+    ),
     "version-gone": Help(
         "The plan names a version of the records that was replaced, and it was not answered for that version.",
         "Ask for the current version, which `GET /v1/datasets/{dataset}` shows: that is another plan, with its price.",

@@ -2,25 +2,33 @@
 
 import logging
 import time
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import Query, Response
 
 from holder_service.domain.errors import ColumnNotReady
-from holder_service.services import releases
+from holder_service.services import approvals, releases
 from holder_service.services.access import Caller
+from holder_service.services.approvals import Unapproved
 from holder_service.services.asked import Asked
 from holder_service.services.holder import Holder
+from holder_service.storage.approvals import StoredApproval
 from holder_service.storage.releases import StoredRelease
 from holder_service.web.edge.lanes import outcome
 from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import note_release
+from shared.approvals import Approval
 from shared.text import Words
 
+APPROVAL: Final[dict[str, Any]] = {
+    "model": Approval,
+    "description": "It waits for an approval by the holder; nothing was charged. Ask the same again later",
+}
+"""What is answered with 202, where approval is required."""
 REFUSALS: Final = (
     "not-found", "invalid-amount", "invalid-plan", "unknown-column", "sensitive-column", "budget-exhausted",
-    "cap-exhausted", "conflict", "no-records", "restore-unrecorded", "version-gone",
+    "cap-exhausted", "approval-declined", "conflict", "no-records", "restore-unrecorded", "version-gone",
 )  # fmt: skip
 """Of whatever is answered and charged, but for those of derived columns."""
 Purpose = Annotated[
@@ -59,6 +67,14 @@ async def released(
             raise
         if isinstance(prepared, StoredRelease):
             return Response(prepared.body, 200, media_type="application/json")
+        if isinstance(prepared, Unapproved):
+            prepared = await outcome(releases.request_approval(holder.store, unapproved=prepared, proof=caller.proof))
+            _log.info("approval requested", extra={"actor": caller.name})
+        if isinstance(prepared, StoredApproval):
+            shown = await slots.preparing.do_soon(
+                approvals.own, holder.store, auditor=caller.name, dataset=dataset, identity=prepared.id
+            )
+            return Response(shown.model_dump_json(), 202, media_type="application/json")
         work_s = prepared.priced.work_s(holder.pace.factors)
         deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
         try:

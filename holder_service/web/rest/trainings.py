@@ -13,7 +13,7 @@ from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import TrainingList, summaries
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
-from holder_service.web.rest.releasing import REFUSALS, Purpose, released
+from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
 from shared.trainings import Training, TrainingQuote, TrainingRelease
 
 router = APIRouter(prefix="/v1/datasets/{dataset}/trainings", tags=["auditor"], route_class=StrictRoute)
@@ -35,7 +35,8 @@ async def quote_training(holder: TheHolder, caller: Auditor, dataset: PathDatase
     responses={
         200: {
             "model": TrainingRelease, "description": "The training was answered before: the same bytes, at no cost"
-        }
+        },
+        202: APPROVAL,
     },
     openapi_extra=refusals(*REFUSALS),
 )  # fmt: skip

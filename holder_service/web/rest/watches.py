@@ -15,7 +15,7 @@ from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import WatchList, WatchSummary
 from holder_service.web.rest.auditors import PLAN_REFUSALS
 from holder_service.web.rest.contract import refusals
-from holder_service.web.rest.releasing import REFUSALS, Purpose, released
+from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
 from shared.canonical import canonical_bytes
 from shared.watches import Watch, WatchQuote, WatchRelease, WatchReport
 
@@ -35,7 +35,10 @@ async def quote_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, 
     "",
     status_code=201,
     response_model=WatchRelease,
-    responses={200: {"model": WatchRelease, "description": "The watch was set before: the same bytes, at no cost"}},
+    responses={
+        200: {"model": WatchRelease, "description": "The watch was set before: the same bytes, at no cost"},
+        202: APPROVAL,
+    },
     openapi_extra=refusals(*REFUSALS),
 )
 async def set_watch(

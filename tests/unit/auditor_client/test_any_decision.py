@@ -27,6 +27,8 @@ from testing.invented_questions import FOUR_LEAVES, leaf, split
 from testing.registers import LOANS
 from testing.simulated_holder import KEY, SimulatedHolder, problem, simulated_holder
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 DECISIONS = pd.DataFrame({"id": ["p1", "p2", "p3"], "decision": ["granted", "refused", None]})
 
 

@@ -30,6 +30,8 @@ from shared.schema import Column
 from shared.wording import NARROW_SPACE
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, simulated_holder
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
 QUESTION = ["--dataset", "register", "--sensitive", "sex", "--epsilon", "0.5", "--columns", "age"]
 

@@ -18,11 +18,20 @@ from auditor_client.cli.spelling import PANELS
 from auditor_client.desk.app import create_desk
 from auditor_client.desk.asking import KINDS
 from auditor_client.desk.desk import Desk
-from auditor_client.desk.fields import field_of, first_fields, in_labels, sections, values_of
+from auditor_client.desk.fields import (
+    field_of,
+    first_fields,
+    first_training_fields,
+    in_labels,
+    sections,
+    training_sections,
+    values_of,
+)
+from auditor_client.desk.trainings import KINDS as TRAINED_BY
 from auditor_client.findings.about import About
-from auditor_client.findings.reading import Reading
+from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
 from auditor_client.settings import AuditorSettings
-from testing.registers import REGISTER
+from testing.registers import LOANS, REGISTER
 
 PORT: Final = 8811
 URL: Final = f"http://127.0.0.1:{PORT}"
@@ -166,6 +175,22 @@ def test_what_an_audit_can_be_asked_the_desk_can_be_asked() -> None:
     assert {name for kind in KINDS for name in kind.model_fields} <= {
         name for kind in PANELS for name in kind.model_fields
     }
+
+
+def test_what_a_training_can_be_asked_the_desk_can_be_asked() -> None:
+    """Every flag of `auditor train` is a field of the form, or one that the page shows in its own way."""
+    sections_of = training_sections(LOANS, ["loans"])
+    names = [one.name for fields in (first_training_fields(LOANS), *sections_of.values()) for one in fields]
+    flags = {
+        name
+        for kind in TRAINED_BY
+        for name, info in kind.model_fields.items()
+        if info.description is not None and name not in UNREAD_BY_TRAININGS
+    }
+
+    assert len(set(names)) == len(names)
+    assert {*names, "sensitive", "features", "epsilon"} == flags
+    assert {one.name: one.options for one in first_training_fields(LOANS)}["label"] == ("repaid",)
 
 
 def test_what_is_typed_becomes_what_the_flags_would_be() -> None:

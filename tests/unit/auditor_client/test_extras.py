@@ -1,5 +1,6 @@
-"""What a plain installation lacks is named where it is asked for, with the extra that brings it."""
+"""What only some commands need is imported by those; what an installation lacks is named, with the extra for it."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,12 @@ from auditor_client.asking.own_data import file_table
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused
 from testing.invented_audits import invented_audit
+
+
+def test_a_command_starts_without_what_only_some_need() -> None:
+    program = "import sys, auditor_client.cli; print({'scipy', 'sklearn', 'pandas', 'matplotlib'} & set(sys.modules))"
+
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"set()\n"
 
 
 def test_a_plot_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

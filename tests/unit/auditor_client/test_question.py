@@ -131,6 +131,7 @@ def test_a_tree_that_names_a_sensitive_column_is_refused() -> None:
 
 def test_the_public_surface_is_what_it_says() -> None:
     assert sorted(auditor_client.__all__) == [
+        "ApprovalAwaited",
         "Assumption",
         "Attribution",
         "AuditRequest",
@@ -150,6 +151,7 @@ def test_the_public_surface_is_what_it_says() -> None:
         "OddsEstimate",
         "ParityEstimate",
         "PlannedAudit",
+        "PlannedTraining",
         "Predicate",
         "Reading",
         "ReceiptsReport",

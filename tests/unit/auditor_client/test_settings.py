@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from auditor_client.errors import SettingsMissing, SettingsRefused
+from auditor_client.exchange.sessions import shown_by
 from auditor_client.settings import load_settings
 
 ENVIRONMENT = {"AUDITOR_HOLDER_URL": "https://environment.example", "AUDITOR_API_KEY": "environment-key"}
@@ -54,11 +55,11 @@ def test_the_key_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["AUDITOR_HOLDER_URL", "AUDITOR_API_KEY"])
-def test_what_is_missing_is_reported_by_name(missing: str) -> None:
-    environment = {**ENVIRONMENT, missing: ""}
+def test_what_is_missing_is_reported_by_name(missing: str, tmp_path: Path) -> None:
+    environment = {**ENVIRONMENT, missing: "", "AUDITOR_STATE": str(tmp_path)}
 
     with pytest.raises(SettingsMissing, match=missing):
-        load_settings({}, environment)
+        shown_by(load_settings({}, environment))
 
 
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "umläut", "", " ", "x" * 513, "tab\tbed", "trailing\n"])

@@ -31,6 +31,8 @@ from testing.invented_measurements import measured
 from testing.invented_questions import FLIPPED, FOUR_LEAVES, question
 from testing.invented_scores import ScoredRegister
 
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
 JOINT = Reading(joint=True)
 
 

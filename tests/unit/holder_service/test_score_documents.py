@@ -17,4 +17,4 @@ def test_documents_changed_at_random_are_refused_or_computed_right() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_document_that_would_hurt_is_refused(name: str) -> None:
-    assert refused(HOSTILE[name])
+    assert refused(HOSTILE[name]())

@@ -34,14 +34,14 @@ def column_of(document: Document) -> Column:
 
 def found(document: Document, records: Records) -> list[bytes]:
     values = score_values(document, column_of(document), records)
-    return [struct.pack("<d", value) for chunk in values for value in chunk.astype(np.float64)]
+    return [struct.pack("<d", value + 0.0) for chunk in values for value in chunk.astype(np.float64)]
 
 
 def expected(document: Document, people: Sequence[Person]) -> list[bytes]:
     column = column_of(document)
     values = [score_value(document, person) for person in people]
     if column.ordered:
-        return [struct.pack("<d", np.inf if value is None else value) for value in values]
+        return [struct.pack("<d", np.inf if value is None else float(value) + 0.0) for value in values]
     return [struct.pack("<d", (*column.values, None).index(value)) for value in values]
 
 

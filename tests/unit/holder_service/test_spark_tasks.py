@@ -98,9 +98,21 @@ def counted_in_parts(example: Example, folder: Path, rng: random.Random) -> Coun
     return sum(parts, nobody).reshape(len(example.cells), groups)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(example=examples(), seed=st.integers(0, 2**32))
 def test_any_division_is_counted_as_the_local_engine_counts(example: Example, seed: int) -> None:
+    require_counted_alike(example, seed)
+
+
+@pytest.mark.statistical
+@settings(max_examples=200, deadline=None)
+@given(example=examples(), seed=st.integers(0, 2**32))
+def test_any_of_many_divisions_is_counted_as_the_local_engine_counts(example: Example, seed: int) -> None:
+    require_counted_alike(example, seed)
+
+
+def require_counted_alike(example: Example, seed: int) -> None:
+    """The local engine and any division of the files count the same."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = record_files(folder / "home", SECRET)
@@ -112,7 +124,7 @@ def test_any_division_is_counted_as_the_local_engine_counts(example: Example, se
         assert np.array_equal(counted_in_parts(example, folder, random.Random(seed)), locally)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(example=examples(people_max=60, aggregate=st.just(True)))
 def test_an_aggregate_table_is_counted_as_a_row_for_each_of_its_people(example: Example) -> None:
     """Whatever columns, missing values, scores and overlapping cells there are."""

@@ -1,0 +1,326 @@
+"""Trainings: what is to be learned, what it costs, the trained model, and the way to an audit of it."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fastapi import APIRouter, Response
+
+from auditor_client.asking.bands import RULES
+from auditor_client.asking.request import OPPORTUNITY, PARITY
+from auditor_client.asking.training import FollowingAudit, TrainingRequest
+from auditor_client.asking.training_columns import nameable, sensitive_of
+from auditor_client.audits.asking import TrainingAsking
+from auditor_client.audits.kept_trainings import kept_training, kept_trainings
+from auditor_client.audits.training import TrainingResult
+from auditor_client.desk.approvals import answer_or_wait
+from auditor_client.desk.audits import attachment, report
+from auditor_client.desk.desk import Desk, DraftTraining
+from auditor_client.desk.fields import (
+    field_of,
+    first_training_fields,
+    in_labels,
+    require_purpose,
+    training_sections,
+    values_of,
+)
+from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page
+from auditor_client.desk.tasks import Step
+from auditor_client.desk.waiting import AskedTraining
+from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged, SignInNeeded
+from auditor_client.findings.notes import Note
+from auditor_client.findings.reading import FOUR_FIFTHS, Reading
+from auditor_client.findings.training_notes import TrainingNotes
+from auditor_client.report.history_data import TrainingRow, history_data
+from auditor_client.report.languages import LANGUAGES
+from auditor_client.text import loss_words
+from shared.datasets import DatasetDescription
+from shared.schema import Column
+
+router = APIRouter()
+KINDS: Final = (TrainingRequest, Reading, FollowingAudit)
+SECTION: Final = "Trainings"
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureChoice:
+    """A column that a model may use: whether it is chosen, and where its bins begin.
+
+    Attributes:
+        cuts: The name of the form's field for them; none of what is no number.
+    """
+
+    name: str
+    chosen: bool
+    cuts: str | None
+    typed: str
+    needs_cuts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingLine:
+    """A kept training in the index, with the name of its note."""
+
+    name: str
+    row: TrainingRow
+
+
+@router.get("/trainings")
+def show_trainings(desk: TheDesk, dataset: str = "") -> Response:
+    """The kept trainings, the newest first, and where a new one is begun."""
+    return _trainings(desk, dataset)
+
+
+def _trainings(desk: Desk, dataset: str = "", fault: str = "") -> Response:
+    receipts = desk.kept.receipts
+    kept, unreadable = kept_trainings(receipts, dataset=dataset or None)
+    data = history_data((), [(one.note, one.kept) for one in kept])
+    lines = [TrainingLine(one.note.file_name, row) for one, row in zip(kept, data.trainings, strict=True)]
+    names = sorted({note.dataset.name for note in TrainingNotes(receipts.directory).read()})
+    about = next((one.note.dataset for one in kept if dataset), None)
+    datasets, unasked = _datasets(desk)
+    offered = [one for one in datasets if one.trainings]
+    return page(
+        desk, "trainings.html.j2", section=SECTION, about=about, lines=lines[::-1], unreadable=unreadable,
+        unasked=unasked, names=names, dataset=dataset, offered=offered, fault=in_labels(fault),
+        status=422 if fault else 200,
+    )  # fmt: skip
+
+
+def _datasets(desk: Desk) -> tuple[tuple[DatasetDescription, ...], str]:
+    """What the holder offers; or why it cannot be asked: what is kept is shown without it."""
+    try:
+        with desk.auditor() as auditor:
+            return auditor.datasets(), ""
+    except SignInNeeded:
+        raise
+    except AuditorError as error:
+        return (), fault_text(error)
+
+
+@router.post("/trainings")
+def begin(desk: TheDesk, sent: Sent) -> Response:
+    """Begin a training about a dataset."""
+    dataset = sent.typed.get("dataset", "")
+    if not dataset:
+        return _trainings(desk, fault="Choose the `dataset` that the model is to be learned from.")
+    return go(desk, f"/trainings/new/{desk.draft_training(dataset).id}")
+
+
+@router.get("/trainings/new/{draft}")
+def show_draft(desk: TheDesk, draft: str) -> Response:
+    """What is to be learned and, once it is priced, what each part of the price buys."""
+    return _draft(desk, _found(desk, draft))
+
+
+def _found(desk: Desk, id_: str) -> DraftTraining:
+    if id_ in desk.trainings:
+        return desk.trainings[id_]
+    raise ReceiptsDamaged("This training is no longer known: begin a new one.")
+
+
+def _draft(desk: Desk, draft: DraftTraining) -> Response:
+    with desk.auditor() as auditor:
+        dataset, budget = auditor.dataset(draft.dataset), auditor.budget(draft.dataset)
+        datasets = [one.name for one in auditor.datasets() if (one.rehearsal is None) == (dataset.rehearsal is None)]
+    first, more = first_training_fields(dataset), training_sections(dataset, datasets)
+    listed = {one.name for fields in (first, *more.values()) for one in fields}
+    typed = draft.typed or {"sensitive": ",".join(sensitive_of(dataset.table))}
+    return page(
+        desk, "training_draft.html.j2", section=SECTION, about=dataset, draft=draft, dataset=dataset, budget=budget,
+        typed=typed, first=first, more=more, features=_features(dataset, draft.typed),
+        groups=[name for name in dataset.sensitive if name in dataset.table.by_name], ratio=FOUR_FIFTHS,
+        asked_for=desk.settings.asked_for, planned=draft.planned,
+        price=None if draft.planned is None else loss_words(draft.planned.quote.price),
+        fault=fault_text(QuestionRefused(draft.fault)),
+        named=field_of(draft.fault, {"sensitive", "features", "epsilon", "ratio", "asked_for", *listed}),
+        status=422 if draft.fault else 200,
+    )  # fmt: skip
+
+
+def _features(dataset: DatasetDescription, typed: dict[str, str]) -> list[FeatureChoice]:
+    """What a model may use, as it was typed; first all that is no sensitive column and has its bins."""
+    chosen = dict(text.partition("=")[::2] for text in typed.get("features", "").splitlines())
+    usual = () if typed else nameable(dataset.table)
+    return [
+        FeatureChoice(
+            column.name,
+            column.name in chosen or (column.name in usual and not _needs_cuts(column)),
+            f"cuts_{index}" if column.ordered else None,
+            chosen.get(column.name, ""),
+            _needs_cuts(column),
+        )
+        for index, column in _usable(dataset)
+    ]
+
+
+def _usable(dataset: DatasetDescription) -> list[tuple[int, Column]]:
+    """The columns that rules may name, other than labels, by their numbers in the declaration."""
+    return [
+        (index, one)
+        for index, one in enumerate(dataset.columns)
+        if dataset.table.may_be_named(one.name) and not one.label
+    ]
+
+
+def _needs_cuts(column: Column) -> bool:
+    """Whether no bins follow from what a column declares."""
+    return column.ordered and (column.minimum is None or column.maximum is None)
+
+
+@router.post("/trainings/new/{draft}")
+def price(desk: TheDesk, draft: str, sent: Sent) -> Response:
+    """Look what the training would cost; spends nothing."""
+    found = _found(desk, draft)
+    found.planned, found.fault = None, ""
+    try:
+        with desk.auditor() as auditor:
+            dataset = auditor.dataset(found.dataset)
+            found.typed = _typed(dataset, sent)
+            asked = _asked(found, dataset)
+            found.planned = auditor.plan_training(found.dataset, **asked)
+    except SignInNeeded:
+        raise
+    except AuditorError as error:
+        found.fault = str(error)
+    return go(desk, f"/trainings/new/{found.id}{'#planned' if found.planned else ''}")
+
+
+def _typed(dataset: DatasetDescription, sent: SentForm) -> dict[str, str]:
+    """What was typed, with the columns that were chosen and where their bins begin as texts of features."""
+    chosen, features = sent.chosen.get("features", ()), list[str]()
+    for index, column in _usable(dataset):
+        cuts = "".join(sent.typed.get(f"cuts_{index}", "").split())
+        if column.name in chosen:
+            features.append(f"{column.name}={cuts}" if cuts else column.name)
+    sensitive = ",".join(sent.chosen.get("sensitive", ()))
+    return {**sent.typed, "sensitive": sensitive, "features": "\n".join(features)}
+
+
+def _asked(draft: DraftTraining, dataset: DatasetDescription) -> dict[str, Any]:
+    """What was typed, as the arguments of `Auditor.train` other than the dataset.
+
+    Raises:
+        QuestionRefused: Something is missing, or does not fit.
+    """
+    for name, lacking in (
+        ("sensitive", "Choose between whose groups the model is to be fair (`sensitive`)."),
+        ("features", "Choose the columns that the model may use (`features`)."),
+    ):
+        if not draft.typed[name]:
+            raise QuestionRefused(lacking)
+    require_purpose(dataset, draft.typed.get("asked_for", ""))
+    values = values_of(draft.typed, KINDS)
+    TrainingAsking.of(None, None, None, None, values)
+    return {**values, "ratio": _ratio(draft.typed.get("ratio", ""))}
+
+
+def _ratio(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise QuestionRefused(
+            f"`ratio`: {text!r} is no number. Write one above 0 and at most 1, such as 0.8."
+        ) from None
+
+
+@router.post("/trainings/new/{draft}/ask")
+def ask(desk: TheDesk, draft: str, _: Sent) -> Response:
+    """Have the model trained as it was priced; spends ε, once for the same training."""
+    found, back = _found(desk, draft), f"/trainings/new/{draft}"
+    planned = found.planned
+    if planned is None:
+        return go(desk, back)
+    asked = AskedTraining(
+        subject=f"Training of a model on {found.dataset}",
+        dataset=found.dataset,
+        keywords={**_asked(found, planned.dataset), "version": planned.training.version},
+        asked_for=found.typed.get("asked_for", "").strip(),
+    )
+    found.fault = ""
+
+    def act(step: Step) -> str:
+        try:
+            return answer_or_wait(desk, asked, step)
+        except SignInNeeded:
+            raise
+        except AuditorError as error:
+            found.fault = str(error)
+            return back
+
+    return go(desk, f"/tasks/{desk.tasks.begin('Training the model', back, act).id}")
+
+
+@router.get("/trainings/{name}")
+def show_training(desk: TheDesk, name: str) -> Response:
+    """A trained model: what is known of it, and what can be done with it."""
+    result = _result(desk, name)
+    datasets, unasked = _datasets(desk)
+    return page(
+        desk, "training.html.j2", section=SECTION, about=result.trained.dataset, name=name, result=result,
+        unasked=unasked, data=result.view.data, row=history_data((), [(result.note, result.trained.kept)]).trainings[0],
+        audits=list(map(_audited, desk.kept.notes_of(result.note.model))), datasets=datasets,
+    )  # fmt: skip
+
+
+def _result(desk: Desk, name: str) -> TrainingResult:
+    return kept_training(desk.kept.receipts, name).result
+
+
+def _audited(note: Note) -> tuple[str, str]:
+    """The name of an audit's note, and what it is about."""
+    amount = loss_words(note.request.loss)
+    return note.name.removeprefix("sha256:"), f"{note.dataset.name}, version {note.plan.version}, {amount}"
+
+
+@router.get("/trainings/{name}/report")
+def show_report(desk: TheDesk, name: str, language: str = LANGUAGES[0]) -> Response:
+    """The page of the trained model, as `auditor train --report` writes it."""
+    return report(_result(desk, name), language)
+
+
+@router.get("/trainings/{name}/report.json")
+def show_document(desk: TheDesk, name: str) -> Response:
+    """The same as JSON."""
+    return attachment(_result(desk, name).to_json().encode(), "application/json", f"training-{name[:12]}.json")
+
+
+@router.get("/trainings/{name}/model.json")
+def send_model(desk: TheDesk, name: str) -> Response:
+    """The model's file."""
+    result = _usable_result(desk, name)
+    return attachment(result.model_text.encode(), "application/json", f"model-{name[:12]}.json")
+
+
+def _usable_result(desk: Desk, name: str) -> TrainingResult:
+    result = _result(desk, name)
+    if not result.usable:
+        raise QuestionRefused("This training has no model to go on with: take a smaller ratio, which costs nothing.")
+    return result
+
+
+@router.post("/trainings/{name}/ratio")
+def decide_again(desk: TheDesk, name: str, sent: Sent) -> Response:
+    """Decide the same answer for another ratio; spends nothing."""
+    again = _result(desk, name).at(_ratio(sent.typed.get("ratio", "")))
+    TrainingNotes(desk.kept.receipts.directory).keep(again.note)
+    return go(desk, f"/trainings/{again.note.file_name}")
+
+
+@router.post("/trainings/{name}/audit")
+def audit(desk: TheDesk, name: str, sent: Sent) -> Response:
+    """Go on to audit the model, asked as in the same run: rule by rule, with the label if there is one."""
+    result = _usable_result(desk, name)
+    with desk.auditor() as auditor:
+        dataset = auditor.dataset(sent.typed.get("dataset", ""))
+    draft = desk.draft(dataset.name)
+    draft.model = result.write_model(draft.folder / f"model-{name[:12]}.json")
+    labelled = any(column.label for column in dataset.columns)
+    ratio = result.trained.wanted
+    draft.defaults = {
+        "sensitive": ",".join(result.release.training.sensitive),
+        "metrics": f"{PARITY},{OPPORTUNITY}" if labelled else PARITY,
+        "strategy": RULES,
+        "model_name": f"{result.release.training.algorithm.name} {result.release.id.removeprefix('sha256:')[:12]}",
+        **({} if ratio == FOUR_FIFTHS or result.trained.tree is None else {"threshold": f"{ratio:g}"}),
+    }
+    return go(desk, f"/new/{draft.id}")

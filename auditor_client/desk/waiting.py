@@ -1,0 +1,175 @@
+"""What was asked at the desk and waits for a budget officer's approval: kept with the receipts, until it is answered.
+
+An approval can take days, and a desk is ended in the evening. So what is needed to ask the same again lies in
+`waiting/` of the receipts directory, in a private folder of its own for each request: what was typed, and copies of the
+files that were sent, a model among them. It is removed once it is answered, withdrawn or forgotten.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from auditor_client.auditor import Auditor
+from auditor_client.desk.kept import KeptAudits
+from auditor_client.durable_files import write_durably
+from auditor_client.errors import ReceiptsDamaged
+from shared.approvals import Approval
+
+COMPARED_WITHOUT: Final = (
+    "until_decided", "first_look", "decision", "reference", "version", "draw", "by", "estimator", "negative",
+    "too_large", "level", "join",
+)  # fmt: skip
+"""What a comparison of two models does not take, as the command has it."""
+_QUESTION: Final = "question.json"
+
+
+class AskedAudit(BaseModel):
+    """An audit, or a comparison of two models, as it was asked.
+
+    Attributes:
+        subject: What is audited, in a few words.
+        dataset, sensitive, epsilon: Whom it is about, and by what groups; None where it is asked in ρ, or is free.
+        keywords: All other arguments but files.
+        files: By argument; `model`, and `other` where two models are compared.
+        asked_for: What it is asked for.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["audit"] = "audit"
+    subject: str
+    dataset: str
+    sensitive: tuple[str, ...]
+    epsilon: str | None
+    keywords: dict[str, Any]
+    files: dict[str, Path]
+    asked_for: str
+
+    def answered(self, auditor: Auditor, _: KeptAudits) -> str:
+        """Ask; gives the path of the page with the result."""
+        files = dict(self.files)
+        model, other = files.pop("model", None), files.pop("other", None)
+        keywords: dict[str, Any] = {**self.keywords, **files}
+        if other is None:
+            result = auditor.audit(model, self.dataset, self.sensitive, self.epsilon, **keywords)
+            return f"/audits/{_hex(result.note.name)}"
+        taken = {name: value for name, value in keywords.items() if name not in COMPARED_WITHOUT}
+        both = auditor.compare(model, other, self.dataset, self.sensitive, self.epsilon, **taken)
+        return f"/compare/{_hex(both.first.note.name)}/{_hex(both.second.note.name)}"
+
+
+class AskedWatch(BaseModel):
+    """A watch over the verdict of a kept audit, as it was asked; `audit` is the name of the audit's note."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["watch"] = "watch"
+    subject: str = "Watch over a verdict"
+    audit: str
+    epsilon: str
+    margin: int
+    asked_for: str | None = None
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """None."""
+        return {}
+
+    def answered(self, auditor: Auditor, kept: KeptAudits) -> str:
+        """Ask; gives the path of the page with the result."""
+        audit = kept.audit(self.audit)
+        auditor.watch(audit, self.epsilon, margin=self.margin)
+        return f"/watches/{audit.release.dataset}"
+
+
+class AskedTraining(BaseModel):
+    """A training as it was asked; `keywords` are all arguments but the dataset."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Literal["training"] = "training"
+    subject: str
+    dataset: str
+    keywords: dict[str, Any]
+    asked_for: str
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """None."""
+        return {}
+
+    def answered(self, auditor: Auditor, _: KeptAudits) -> str:
+        """Ask; gives the path of the page with the trained model."""
+        return f"/trainings/{auditor.train(self.dataset, **self.keywords).note.file_name}"
+
+
+Asked = AskedAudit | AskedWatch | AskedTraining
+
+
+class WaitingQuestion(BaseModel):
+    """What was asked, and the request as the holder showed it last."""
+
+    model_config = ConfigDict(frozen=True)
+
+    approval: Approval
+    asked: Annotated[Asked, Field(discriminator="kind")]
+
+
+class WaitingQuestions:
+    """What waits, in one receipts directory."""
+
+    def __init__(self, receipts: Path) -> None:
+        self._directory = receipts / "waiting"
+
+    def every(self) -> tuple[list[WaitingQuestion], list[str]]:
+        """All, in the order in which they were asked; and what is wrong with those that cannot be read."""
+        found, faults = list[WaitingQuestion](), list[str]()
+        for path in sorted(self._directory.glob(f"*/{_QUESTION}")):
+            try:
+                found.append(_read(path))
+            except ReceiptsDamaged as error:
+                faults.append(str(error))
+        return sorted(found, key=lambda one: one.approval.requested), faults
+
+    def find(self, approval: str) -> WaitingQuestion | None:
+        """What was asked here under an approval's id; None if that was not here."""
+        path = self._folder(approval) / _QUESTION
+        return _read(path) if path.exists() else None
+
+    def keep(self, approval: Approval, asked: Asked) -> None:
+        """Keep what was asked, with copies of its files, or how it stands now."""
+        folder = self._folder(approval.id)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        copies = {name: folder / name / path.name for name, path in asked.files.items()}
+        for name, path in asked.files.items():
+            if path != copies[name]:
+                copies[name].parent.mkdir(mode=0o700, exist_ok=True)
+                shutil.copy2(path, copies[name])
+        kept = WaitingQuestion(approval=approval, asked=asked.model_copy(update={"files": copies} if copies else {}))
+        write_durably(folder / _QUESTION, kept.model_dump_json(indent=1).encode())
+
+    def forget(self, approval: str) -> None:
+        """Remove what was asked, with its files."""
+        shutil.rmtree(self._folder(approval), ignore_errors=True)
+
+    def _folder(self, approval: str) -> Path:
+        name = _hex(approval)
+        if name.isalnum():
+            return self._directory / name
+        raise ReceiptsDamaged("There is no such request.")
+
+
+def _read(path: Path) -> WaitingQuestion:
+    try:
+        return WaitingQuestion.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise ReceiptsDamaged(
+            f"What waits in {path} cannot be read. Restore it from a copy, or remove its folder and ask again."
+        ) from error
+
+
+def _hex(name: str) -> str:
+    return name.removeprefix("sha256:")

@@ -1,0 +1,94 @@
+"""Bugs of approvals: each lets something be answered that nobody, or not the right one, approved."""
+
+from typing import Final
+
+from checks.planted_bugs.bug import Bug, Edit
+
+_APPROVALS: Final = "holder_service/services/approvals.py"
+_TESTS: Final = "tests/integration/test_approvals.py"
+_LOOKED_AT_AGAIN: Final = (f"{_TESTS}::test_an_approval_is_looked_at_again_under_the_lock",)
+
+APPROVAL_BUGS: Final = (
+    Bug(
+        "an approval is not looked at again at the charge",
+        (
+            Edit(
+                _APPROVALS,
+                '    if found is None or found.state != "approved" or found.purpose != asked.purpose:',
+                "    if found is not None and found.purpose != asked.purpose:",
+            ),
+        ),
+        _LOOKED_AT_AGAIN,
+    ),
+    Bug(
+        "an approval that has expired is accepted",
+        (
+            Edit(
+                _APPROVALS,
+                "found.state not in IN_FORCE or not now < found.expires:\n        return None",
+                "found.state not in IN_FORCE:\n        return None",
+            ),
+        ),
+        (*_LOOKED_AT_AGAIN, f"{_TESTS}::test_a_request_ends_with_its_days_whatever_was_decided"),
+    ),
+    Bug(
+        "an approval of another identity is accepted",
+        (
+            Edit(
+                "holder_service/storage/approvals.py",
+                "row = connection.execute(select(*_COLUMNS).where(approvals.c.id == identity)).one_or_none()",
+                "row = connection.execute(select(*_COLUMNS).order_by(approvals.c.state).limit(1)).one_or_none()",
+            ),
+        ),
+        (f"{_TESTS}::test_an_approval_is_for_one_identity_and_nothing_is_asked_around_it",),
+    ),
+    Bug(
+        "another dataset of a population needs no approval",
+        (
+            Edit(
+                "holder_service/storage/ledger.py",
+                "    approval_days = row.approval_days\n",
+                "    approval_days = row.approval_days if row.name == row.population else None\n",
+            ),
+        ),
+        (f"{_TESTS}::test_an_approval_is_for_one_identity_and_nothing_is_asked_around_it",),
+    ),
+    Bug(
+        "an auditor may decide",
+        (
+            Edit(
+                "holder_service/web/edge/roles.py",
+                'OFFICERS: Final = Admission(("administrator", "budget-officer"))',
+                'OFFICERS: Final = Admission(("administrator", "budget-officer", "auditor"))',
+            ),
+        ),
+        (f"{_TESTS}::test_only_officers_decide_and_nobody_asked_can",),
+    ),
+    Bug(
+        "an approval allows another charge",
+        (
+            Edit(
+                _APPROVALS,
+                "    if (found.charge, found.relation) != (asked.charge, asked.priced.relation.name):\n",
+                "    if found.relation != asked.priced.relation.name:\n",
+            ),
+        ),
+        (f"{_TESTS}::test_another_price_of_the_same_is_another_request",),
+    ),
+    Bug(
+        "a charge that nobody approved is found intact",
+        (
+            Edit(
+                "holder_service/domain/approvals.py",
+                'or entry.event.detail.get("approval") != request.allowed_by:',
+                "and False:",
+            ),
+        ),
+        ("tests/unit/holder_service/test_approval_replay.py",),
+    ),
+    Bug(
+        "a restore leaves approvals in force",
+        (Edit("holder_service/services/ledger_reading.py", "        approvals.end_all(transaction.connection)\n", ""),),
+        (f"{_TESTS}::test_a_recorded_restore_ends_what_was_approved",),
+    ),
+)

@@ -1,0 +1,154 @@
+"""Commands about approvals: which requests wait, what they ask, the decision, and where one is required."""
+
+import json
+from typing import Annotated, Any, get_args
+
+import typer
+
+from holder_service.cli.calls import AdminKey, Url, call, path_of
+from holder_service.cli.ids import DIGEST, DIGEST_CHARACTERS, short, whole_id
+from holder_service.cli.output import AsJson, notify, show, when
+from shared import limits
+from shared.approvals import ApprovalState
+from shared.plans import Plan
+from shared.trainings import Training
+from shared.watches import Watch
+
+commands = typer.Typer()
+Id = Annotated[str, typer.Argument(help="Its id, or how that begins, as `approvals` lists it.")]
+PAGE = 1000
+
+
+@commands.command("approvals")
+def list_approvals(
+    state: Annotated[
+        str, typer.Option(help=f"Only those in one state: {', '.join(get_args(ApprovalState))}; or all.")
+    ] = "waiting",
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """List requests that need an approval: those that wait, unless another state is named."""
+    found = _every(url, key, None if state == "all" else state)
+    rows = [
+        (short(one["id"]), one["auditor"], one["kind"], f"{one['dataset']} v{one['version']}",
+         _loss(one["charge"]), one["state"], when(one["expires"]), one.get("purpose", ""))
+        for one in found
+    ]  # fmt: skip
+    columns = ("id begins with", "auditor", "asks a", "about", "price", "state", "ends (UTC)", "for")
+    show({"approvals": found}, columns, rows, as_json)
+
+
+@commands.command("approval")
+def show_approval(request: Id, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
+    """Show one request: who asks, what for, at what price, what is left, and all that is asked."""
+    one = call("GET", path_of("approvals", _whole(request, url, key)), url, key)
+    if as_json:
+        print(json.dumps(one))
+        return
+    shown = {
+        "id": one["id"],
+        "auditor": f"{one['display_name']} ({one['auditor']})" if one["display_name"] else one["auditor"],
+        "for": one.get("purpose", "nothing was said"),
+        "asks": f"a {one['kind']} about {one['dataset']}, version {one['version']}",
+        "price": _loss(one["charge"]),
+        "budget left": _loss(one["budget"]["remaining"]),
+        "cap left": _loss(one["cap"]["remaining"]),
+        "state": one["state"],
+        "asked (UTC)": when(one["requested"]),
+        "ends (UTC)": when(one["expires"]),
+        "decided by": one.get("decided_by", ""),
+        "reason": one.get("reason", ""),
+    }
+    width = max(map(len, shown))
+    print("\n".join(f"{name:{width}}  {text}" for name, text in shown.items() if text))
+    for line in _asked(one):
+        print(line)
+
+
+@commands.command("approve")
+def approve(
+    request: Id,
+    reason: Annotated[str | None, typer.Option(help="Why: the auditor who asked is shown it.")] = None,
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Approve a request: the same is answered, and charged, when its auditor asks again."""
+    _decide(request, {"approved": True, "reason": reason}, url, key)
+
+
+@commands.command("decline")
+def decline(
+    request: Id,
+    reason: Annotated[str, typer.Argument(help="Why: the auditor who asked is shown it.")],
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Decline a request: that stands until it ends, unless you approve it after all."""
+    _decide(request, {"approved": False, "reason": reason}, url, key)
+
+
+@commands.command("require-approval")
+def require_approval(
+    population: str,
+    days: Annotated[int, typer.Option(help="How many days a request stands.")] = limits.APPROVAL_DAYS_DEFAULT,
+    off: Annotated[bool, typer.Option("--off", help="Answer without approvals again; open requests end.")] = False,
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Have whatever is asked about a population approved first."""
+    body = {"required": not off, "days": days}
+    call("PUT", path_of("populations", population, "approval"), url, key, json=body)
+    said = "is answered without an approval" if off else f"waits for an approval, up to {days} days"
+    notify(f"What is asked about population {population} {said}.")
+
+
+def _decide(request: str, decision: dict[str, Any], url: str, key: str) -> None:
+    path = path_of("approvals", _whole(request, url, key), "decision")
+    one = call("PUT", path, url, key, json=decision)
+    asks = f"{one['auditor']} asks a {one['kind']} about {one['dataset']}, for {_loss(one['charge'])}"
+    notify(f"{one['state'].capitalize()}: {asks}, until {when(one['expires'])} UTC.")
+
+
+def _whole(request: str, url: str, key: str) -> str:
+    """The id that begins so; a whole one is taken as it is."""
+    if len(request.removeprefix(DIGEST)) == DIGEST_CHARACTERS:
+        return DIGEST + request.removeprefix(DIGEST)
+    ids = [one["id"] for one in _every(url, key, None)]
+    return whole_id(request, ids, "requests have an id that begins so; `approvals --state all` lists them")
+
+
+def _every(url: str, key: str, state: str | None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    after: int | None = 0
+    while after is not None:
+        params = {"after": after, "limit": PAGE, **({} if state is None else {"state": state})}
+        page = call("GET", path_of("approvals"), url, key, params=params)
+        found += page["approvals"]
+        after = page["next"]
+    return found
+
+
+def _loss(document: dict[str, str]) -> str:
+    """An amount as the interface says it, in words."""
+    named = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+    said = {name: text for name, text in document.items() if name == "epsilon" or text != "0"}
+    if "rho" in document:
+        return f"ρ {document['rho']} (ε {document['epsilon']} at δ {document['delta']})"
+    return ", ".join(f"{named[name]} {text}" for name, text in said.items())
+
+
+def _asked(one: dict[str, Any]) -> list[str]:
+    """What is asked, in lines."""
+    if "plan" in one:
+        plan = Plan.model_validate(one["plan"])
+        lines = [f"\nCounts by {', '.join(plan.sensitive)}:"]
+        for batch in plan.batches:
+            for cell in batch.cells:
+                lines += [f"  {batch.name} / {cell.id}: {rule}" for rule in cell.any_of]
+        return lines
+    if "watch" in one:
+        watch = Watch.model_validate(one["watch"])
+        sides = {"accepted": watch.favourable, "refused": watch.unfavourable}
+        return [f"\nWatches a verdict by {', '.join(watch.sensitive)}:"] + [
+            f"  {side}: {rule}" for side, cell in sides.items() for rule in cell.any_of
+        ]
+    if "training" in one:
+        training = Training.model_validate(one["training"])
+        return [f"\nLearns {training.label} by {', '.join(feature.column for feature in training.features)}."]
+    return ["\nWhat is asked is deleted: the request is over."]

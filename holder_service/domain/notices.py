@@ -1,0 +1,145 @@
+"""Which notices there are now: one list, from what the ledger says alone, that every page, call, metric and log shows.
+
+Nothing is kept of a notice. It is there as long as its condition holds, so whatever changes a balance (a charge, a new
+cap, a merge, a grant, a restore) makes and ends notices, and has no code for that. Nothing of records is in one: a
+charge is in the ledger from its public time on, and no notice is made of anything else (2-privacy §7).
+"""
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from holder_service.domain.ledger import Balance, Entry
+from shared.notices import Notice, Thresholds
+
+_RAISE_CAP: Final = (
+    "Raise the cap if more may be said about these people (holder admin cap {}): nothing new is answered once it is "
+    "spent."
+)
+_SET_CAP: Final = "Set a cap: holder admin cap {}, or the page of one of its datasets in the console."
+_AFTER_RESTORE: Final = "Find out what was charged after the copy was made, and set a cap lowered by it."
+_RAISE_BUDGET: Final = "Grant more if the auditor should go on, or revoke what is left (holder admin grant)."
+_PROLONG: Final = "Grant it anew with a later end (holder admin grant), or let it end; watches are then not answered."
+_NEW_KEY: Final = "Issue a further key and hand it over (holder admin add-key {}); then withdraw this one."
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAccount:
+    """A population that audits may be about, or an auditor's account with it: its entries, newest first.
+
+    Attributes:
+        auditor: Whose budget it is; `None` for the population's cap.
+        entries: All that state its balance. They are taken as far back as needed: only the first, where all is well.
+    """
+
+    population: str
+    auditor: str | None
+    entries: Iterable[Entry]
+
+    def since(self, holds: Callable[[Entry], bool]) -> datetime:
+        """Since when a condition holds that holds for the newest entry."""
+        [first] = deque(itertools.takewhile(holds, self.entries), maxlen=1)
+        return _at(first)
+
+
+@dataclass(frozen=True, slots=True)
+class EndingKey:
+    """A key in force that has an end."""
+
+    key_id: str
+    account: str
+    expires: datetime
+
+
+def notices(
+    accounts: Iterable[OpenAccount], keys: Iterable[EndingKey], thresholds: Thresholds, now: datetime
+) -> tuple[Notice, ...]:
+    """All notices of now: those of each account in its order, then those of keys."""
+    of_accounts = [one for account in accounts for one in _of_account(account, thresholds, now)]
+    return (*of_accounts, *(one for key in keys for one in _of_key(key, thresholds, now)))
+
+
+def _of_account(account: OpenAccount, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:
+    entries = iter(account.entries)
+    newest = next(entries, None)
+    if newest is None:
+        return
+    whole = replace(account, entries=itertools.chain([newest], entries))
+    if account.auditor is None:
+        yield from _of_cap(whole, newest.event.cap or Balance(), thresholds)
+    else:
+        yield from _of_budget(whole, newest.event.account or Balance(), thresholds, now)
+
+
+def _of_cap(account: OpenAccount, cap: Balance, thresholds: Thresholds) -> Iterator[Notice]:
+    name = account.population
+    if not cap.limit.admits_any:
+        closed = [
+            *itertools.takewhile(lambda one: one.event.cap and not one.event.cap.limit.admits_any, account.entries)
+        ]
+        restored = any(one.event.detail.get("closed_by") == "restore" for one in closed)
+        why = f"A restore closed the cap of population {name}" if restored else f"Population {name} waits for a cap"
+        yield Notice(
+            kind="cap-missing", population=name, limit=cap.limit, since=_at(closed[-1]),
+            what=f"{why}: nothing new is answered about it.",
+            advice=_AFTER_RESTORE if restored else _SET_CAP.format(name),
+        )  # fmt: skip
+    elif share := thresholds.reached(cap.spent, cap.limit):
+        yield Notice(
+            kind="cap-spent", population=name, spent_percent=share[0], limit=cap.limit,
+            left=cap.limit.left_after(cap.spent),
+            since=account.since(lambda one: _reached(one.event.cap, thresholds)),
+            what=f"{_share(*share)} that the cap of population {name} admits is spent.",
+            advice=_RAISE_CAP.format(name),
+        )  # fmt: skip
+
+
+def _of_budget(account: OpenAccount, balance: Balance, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:
+    end = None if balance.expires is None else datetime.fromisoformat(balance.expires)
+    if not balance.limit.admits_any or (end is not None and end <= now):
+        return
+    budget = partial(
+        Notice, population=account.population, account=account.auditor, limit=balance.limit,
+        left=balance.remaining(now), until=end,
+    )  # fmt: skip
+    if share := thresholds.reached(balance.spent, balance.limit):
+        yield budget(
+            kind="budget-spent", spent_percent=share[0], advice=_RAISE_BUDGET,
+            since=account.since(lambda one: _reached(one.event.account, thresholds)),
+            what=f"{_share(*share)} that {account.auditor} was granted with population {account.population} is spent.",
+        )  # fmt: skip
+    if end is not None and (since := thresholds.since(end, now)) is not None:
+        yield budget(
+            kind="budget-expires", since=since, advice=_PROLONG,
+            what=f"The budget of {account.auditor} with population {account.population} ends on {_date(end)}.",
+        )  # fmt: skip
+
+
+def _of_key(key: EndingKey, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:
+    since = thresholds.since(key.expires, now)
+    if since is not None:
+        yield Notice(
+            kind="key-expires", account=key.account, key_id=key.key_id, since=since, until=key.expires,
+            what=f"The key {key.key_id} of {key.account} ends on {_date(key.expires)}.",
+            advice=_NEW_KEY.format(key.account),
+        )  # fmt: skip
+
+
+def _reached(balance: Balance | None, thresholds: Thresholds) -> bool:
+    return balance is not None and thresholds.reached(balance.spent, balance.limit) is not None
+
+
+def _share(percent: int, amount: str) -> str:
+    return f"All of the {amount}" if percent >= 100 else f"{percent} % of the {amount}"
+
+
+def _date(at: datetime) -> str:
+    return f"{at.day} {at:%B %Y}, {at:%H:%M} UTC"
+
+
+def _at(entry: Entry) -> datetime:
+    return datetime.fromisoformat(entry.at)

@@ -1,0 +1,574 @@
+"""Four eyes: what is asked waits, is decided, and is answered once; nothing is asked around it (docs/approvals.md)."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from holder_service.domain.errors import ApprovalDeclined, Conflict
+from holder_service.services import approvals, releases
+from holder_service.services.access import Proof
+from holder_service.services.asked import AskedRelease
+from shared import limits
+from shared.plans import Plan
+from testing.console_visitors import visitor
+from testing.holders import TestedHolder, running_holder
+from testing.postgres import PostgresServer
+from testing.refusals import refused
+from testing.registers import LEARNABLE, learnable_csv, plan, register_csv, training, watch
+from testing.tampering import lose_the_anchored_entry
+
+YES: Final = {"approved": True, "reason": "As agreed in October"}
+NO: Final = {"approved": False, "reason": "Too fine for so few people"}
+
+
+@pytest.fixture
+def strict(sqlite_holder: TestedHolder) -> TestedHolder:
+    """A holder whose register requires approvals."""
+    require(sqlite_holder)
+    return sqlite_holder
+
+
+def require(holder: TestedHolder, population: str = "register", *, required: bool = True, days: int = 14) -> None:
+    answer = holder.admin("PUT", f"/populations/{population}/approval", json={"required": required, "days": days})
+    assert answer.status_code == 200, answer.text
+
+
+def decide(holder: TestedHolder, identity: str, decision: dict[str, Any]) -> httpx.Response:
+    return holder.admin("PUT", f"/approvals/{identity}/decision", json=decision)
+
+
+def waits(answer: httpx.Response) -> str:
+    """The id of what waits."""
+    assert answer.status_code == 202, answer.text
+    document = answer.json()
+    assert document["state"] == "waiting"
+    return str(document["id"])
+
+
+def state(holder: TestedHolder, identity: str, dataset: str = "register") -> str:
+    return str(holder.auditor("GET", f"/datasets/{dataset}/approvals/{identity}").json()["state"])
+
+
+def verified(holder: TestedHolder) -> None:
+    found = holder.admin("POST", "/ledger/verify").json()
+    assert found["intact"], found
+
+
+def test_a_plan_waits_is_approved_and_answered_once(strict: TestedHolder) -> None:
+    described = strict.auditor("GET", "/datasets/register").json()
+    asked = strict.auditor("POST", "/datasets/register/releases", json=plan(), params={"purpose": "Yearly audit"})
+    identity = waits(asked)
+    entries = len(strict.entries())
+    again = strict.release(plan())
+    full = strict.admin("GET", f"/approvals/{identity}").json()
+    decided = decide(strict, identity, YES).json()
+    answer = strict.release(plan())
+    charge = strict.entries()[-1]
+
+    assert described["approval"] == {"required": True, "days": 14}
+    document = asked.json()
+    assert again.json() == document
+    assert len(strict.entries()) == entries + 2, "asked twice is one request; then a decision and a charge"
+    assert (document["charge"], document["purpose"]) == ({"epsilon": "0.1", "delta": "0"}, "Yearly audit")
+    stands = datetime.fromisoformat(document["expires"]) - datetime.fromisoformat(document["requested"])
+    assert stands == timedelta(days=14)
+    assert full["plan"]["batches"][0]["epsilon"] == "0.1"
+    assert (full["budget"]["remaining"]["epsilon"], full["cap"]["remaining"]["epsilon"]) == ("10", "100")
+    assert (decided["state"], decided["decided_by"], decided["reason"]) == ("approved", "administrator", YES["reason"])
+    assert answer.status_code == 201
+    assert answer.json()["id"] == identity
+    assert charge["detail"] == {"approval": charge["sequence"] - 1, "purpose": "Yearly audit"}
+    assert strict.spent() == "0.1"
+    assert state(strict, identity) == "answered"
+    assert strict.release(plan()).status_code == 200
+    refused(decide(strict, identity, NO), "conflict", holder=strict)
+    assert "plan" not in strict.admin("GET", f"/approvals/{identity}").json(), "what is over is forgotten"
+    verified(strict)
+
+
+def test_trainings_and_watches_wait_too_and_answers_of_a_watch_do_not(sqlite_holder: TestedHolder) -> None:
+    holder = sqlite_holder
+    holder.offer("loans", learnable_csv(), epsilon="5", columns=LEARNABLE["columns"])
+    for population in ("register", "loans"):
+        require(holder, population)
+
+    trained = waits(holder.auditor("POST", "/datasets/loans/trainings", json=training()))
+    watched = waits(holder.auditor("POST", "/datasets/register/watches", json=watch()))
+    shown = [holder.admin("GET", f"/approvals/{one}").json() for one in (trained, watched)]
+    for one in (trained, watched):
+        assert decide(holder, one, YES).status_code == 200
+    first = holder.auditor("POST", "/datasets/loans/trainings", json=training())
+    second = holder.auditor("POST", "/datasets/register/watches", json=watch())
+    holder.load(register_csv(seed=2))
+
+    assert [one["kind"] for one in shown] == ["training", "watch"]
+    assert shown[0]["training"]["features"][0]["column"] == "age"
+    assert shown[1]["watch"]["threshold"] == "0.8"
+    assert (first.status_code, second.status_code) == (201, 201)
+    verified(holder)
+
+
+def test_a_decline_stands_and_can_be_changed(strict: TestedHolder) -> None:
+    identity = waits(strict.release(plan()))
+    declined = decide(strict, identity, NO)
+    refusal = refused(strict.release(plan()), "approval-declined", holder=strict)
+    withdrawn = strict.auditor("DELETE", f"/datasets/register/approvals/{identity}")
+    decide(strict, identity, YES)
+
+    assert declined.json()["state"] == "declined"
+    assert NO["reason"] in refusal["detail"]
+    assert refusal["reason"] == NO["reason"]
+    refused(withdrawn, "conflict", holder=strict)
+    assert strict.release(plan()).status_code == 201
+    verified(strict)
+
+
+def test_what_is_taken_back_is_asked_anew(strict: TestedHolder) -> None:
+    identity = waits(strict.release(plan()))
+    decide(strict, identity, YES)
+
+    gone = [strict.auditor("DELETE", f"/datasets/register/approvals/{identity}").status_code for _ in range(2)]
+
+    assert gone == [204, 204]
+    assert state(strict, identity) == "withdrawn"
+    refused(decide(strict, identity, YES), "conflict", holder=strict)
+    assert waits(strict.release(plan())) == identity
+    verified(strict)
+
+
+def test_a_request_ends_with_its_days_whatever_was_decided(strict: TestedHolder) -> None:
+    store = strict.holder.store
+    approved, declined, left = (waits(strict.release(plan(draw=draw))) for draw in (1, 2, 3))
+    decide(strict, approved, YES)
+    decide(strict, declined, NO)
+
+    store.clock = lambda: datetime.now(UTC) + timedelta(days=14)
+    states = [state(strict, one) for one in (approved, declined, left)]
+    listed = strict.admin("GET", "/approvals?state=expired").json()["approvals"]
+    late = decide(strict, left, YES)
+    anew = [waits(strict.release(plan(draw=draw))) for draw in (1, 2, 3)]
+
+    assert states == ["expired"] * 3
+    assert [one["id"] for one in listed] == [approved, declined, left]
+    refused(late, "conflict", holder=strict)
+    assert anew == [approved, declined, left]
+    assert strict.spent() == "0"
+    verified(strict)
+
+
+def other_version(holder: TestedHolder) -> httpx.Response:
+    holder.load(register_csv(seed=5))
+    return holder.release(plan())
+
+
+def other_auditor(holder: TestedHolder) -> httpx.Response:
+    return holder.release(plan(), key=holder.open_auditor("ELSE", epsilon="1"))
+
+
+def other_dataset(holder: TestedHolder) -> httpx.Response:
+    holder.declare("second", population="register")
+    holder.load(register_csv(), "second")
+    return holder.release(plan(), dataset="second")
+
+
+def merged_population(holder: TestedHolder) -> httpx.Response:
+    holder.offer("third", register_csv())
+    holder.admin("POST", "/populations/third/merge", json={"population": "register"})
+    return holder.release(plan(), dataset="third")
+
+
+def other_charge(holder: TestedHolder) -> httpx.Response:
+    return holder.release(plan(epsilon="0.2"))
+
+
+AROUND: Final[dict[str, Callable[[TestedHolder], httpx.Response]]] = {
+    found.__name__: found for found in (other_version, other_auditor, other_dataset, merged_population, other_charge)
+}
+
+
+@pytest.mark.parametrize("way", AROUND)
+def test_an_approval_is_for_one_identity_and_nothing_is_asked_around_it(strict: TestedHolder, way: str) -> None:
+    identity = waits(strict.release(plan()))
+    decide(strict, identity, YES)
+    spent = strict.spent()
+
+    around = AROUND[way](strict)
+
+    assert waits(around) != identity
+    assert strict.spent() == spent
+    verified(strict)
+
+
+def test_a_refinement_needs_an_approval_of_its_own(sqlite_holder: TestedHolder) -> None:
+    first = sqlite_holder.release(plan()).json()
+    require(sqlite_holder)
+    finer = {**first["plan"], "refines": first["id"]}
+    finer["batches"] = [{**batch, "epsilon": "0.2"} for batch in finer["batches"]]
+
+    identity = waits(sqlite_holder.release(finer))
+
+    assert sqlite_holder.release(plan()).status_code == 200, "what was answered before needs none"
+    decide(sqlite_holder, identity, YES)
+    assert sqlite_holder.release(finer).status_code == 201
+    verified(sqlite_holder)
+
+
+def test_records_that_are_replaced_outdate_what_was_approved(strict: TestedHolder) -> None:
+    identity = waits(strict.release(plan()))
+    decide(strict, identity, YES)
+    strict.load(register_csv(seed=9))
+
+    assert state(strict, identity) == "outdated"
+    refused(decide(strict, identity, YES), "conflict", holder=strict)
+    refused(strict.release(plan(version=1)), "version-gone", holder=strict)
+    verified(strict)
+
+
+def test_another_price_of_the_same_is_another_request(sqlite_holder: TestedHolder) -> None:
+    """An account in ρ that is read at another δ, and another relation before anything was charged."""
+    holder = sqlite_holder
+    holder.declare("rho", cap={"rho": "0.5", "delta": "0.000001"})
+    holder.load(register_csv(), "rho")
+    holder.admin("PUT", "/datasets/rho/budgets/ADR", json={"rho": "0.4"})
+    for population in ("register", "rho"):
+        require(holder, population)
+    read, related = waits(holder.release(plan(), dataset="rho")), waits(holder.release(plan()))
+    for identity in (read, related):
+        decide(holder, identity, YES)
+
+    cap = holder.admin("PUT", "/populations/rho/cap", json={"cap": {"rho": "0.5", "delta": "0.00001"}})
+    declared = holder.declare(relation="replace")
+
+    assert (cap.status_code, declared.status_code) == (200, 200)
+    assert [state(holder, read, "rho"), state(holder, related)] == ["outdated", "outdated"]
+    assert waits(holder.release(plan(), dataset="rho")) == read
+    assert waits(holder.release(plan())) == related
+    verified(holder)
+
+
+def test_a_recorded_restore_ends_what_was_approved(strict: TestedHolder) -> None:
+    identity = waits(strict.release(plan()))
+    decide(strict, identity, YES)
+    lose_the_anchored_entry(strict.settings)
+    strict.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})
+    strict.admin("PUT", "/populations/register/cap", json={"cap": {"epsilon": "20", "delta": "0"}})
+
+    assert state(strict, identity) == "outdated"
+    assert waits(strict.release(plan())) == identity
+    verified(strict)
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("UPDATE approvals SET state = 'approved'", "state"),
+        ("UPDATE approvals SET epsilon_nano = 1", "epsilon_nano"),
+        ("UPDATE approvals SET document = X'7B7D'", "id"),
+        ("UPDATE populations SET approval_days = NULL", "approval_days"),
+        ("DELETE FROM approvals", "lacks"),
+    ],
+)
+def test_a_row_that_was_changed_behind_the_ledgers_back_is_found(
+    strict: TestedHolder, statement: str, reason: str
+) -> None:
+    waits(strict.release(plan()))
+    with closing(sqlite3.connect(strict.settings.database_url.removeprefix("sqlite:///"))) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+    found = strict.admin("POST", "/ledger/verify").json()
+
+    assert not found["intact"]
+    assert reason in found["reason"]
+
+
+def test_an_approval_is_for_one_purpose(strict: TestedHolder) -> None:
+    def asked(**params: str) -> httpx.Response:
+        return strict.auditor("POST", "/datasets/register/releases", json=plan(), params=params)
+
+    identity = waits(asked(purpose="Yearly audit"))
+    decide(strict, identity, YES)
+
+    refused(asked(purpose="Marketing"), "conflict", holder=strict)
+    assert asked().status_code == 201
+    assert strict.entries()[-1]["detail"]["purpose"] == "Yearly audit"
+    verified(strict)
+
+
+def test_only_officers_decide_and_nobody_asked_can(strict: TestedHolder) -> None:
+    identity = waits(strict.release(plan()))
+    roles = ("auditor", "viewer", "data-steward", "budget-officer", "metrics")
+    keys = {
+        role: strict.admin("POST", "/auditors", json={"name": f"a-{role}", "role": role}).json()["key"]
+        for role in roles
+    }
+    before = strict.entries()
+
+    for role in ("auditor", "viewer", "data-steward", "metrics"):
+        path = f"/admin/approvals/{identity}/decision"
+        refused(strict.auditor("PUT", path, key=keys[role], json=YES), "forbidden", holder=strict)
+        setting = strict.auditor(
+            "PUT", "/admin/populations/register/approval", key=keys[role], json={"required": False}
+        )
+        refused(setting, "forbidden", holder=strict)
+    refused(strict.auditor("PUT", f"/admin/approvals/{identity}/decision", json=YES), "forbidden", holder=strict)
+    own = strict.auditor("GET", f"/datasets/register/approvals/{identity}", key=keys["auditor"])
+    refused(own, "not-found", holder=strict)
+    assert strict.entries() == before
+    yes = strict.auditor("PUT", f"/admin/approvals/{identity}/decision", key=keys["budget-officer"], json=YES)
+    assert yes.json()["decided_by"] == "a-budget-officer"
+    seen = strict.auditor("GET", "/admin/approvals", key=keys["viewer"]).json()["approvals"]
+    assert [one["state"] for one in seen] == ["approved"]
+
+
+def test_a_merged_population_requires_it_if_either_did(sqlite_holder: TestedHolder) -> None:
+    holder = sqlite_holder
+    holder.offer("second", register_csv())
+    holder.offer("third", register_csv())
+    require(holder, "second", days=30)
+    waiting = waits(holder.release(plan(), dataset="second"))
+    for source in ("second", "third"):
+        answer = holder.admin("POST", "/populations/register/merge", json={"population": source})
+        assert answer.status_code == 204, answer.text
+
+    described = holder.auditor("GET", "/datasets/register").json()
+
+    assert described["approval"] == {"required": True, "days": 30}
+    waits(holder.release(plan()))
+    decide(holder, waiting, YES)
+    assert holder.release(plan(), dataset="second").status_code == 201
+    verified(holder)
+
+
+def test_rehearsals_need_none(strict: TestedHolder) -> None:
+    strict.admin("POST", "/datasets/register/rehearsal", json={"people": 100})
+
+    assert strict.release(plan(), dataset="register-rehearsal").status_code == 201
+    assert "approval" not in strict.auditor("GET", "/datasets/register-rehearsal").json()
+    setting = strict.admin("PUT", "/populations/register-rehearsal/approval", json={"required": True})
+    refused(setting, "conflict", holder=strict)
+    verified(strict)
+
+
+def test_where_it_is_no_longer_required_requests_are_over(strict: TestedHolder) -> None:
+    identity = waits(strict.release(plan()))
+    decide(strict, identity, YES)
+    require(strict, required=False)
+    require(strict)
+
+    assert state(strict, identity) == "outdated"
+    waits(strict.release(plan()))
+    require(strict, required=False)
+    assert strict.release(plan()).status_code == 201
+    assert "approval" not in strict.entries()[-1]["detail"]
+    verified(strict)
+
+
+def test_an_auditor_has_only_so_many_open_requests(strict: TestedHolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "APPROVALS_OPEN_MAX", 2)
+    first, _ = (waits(strict.release(plan(draw=draw))) for draw in (1, 2))
+
+    refused(strict.release(plan(draw=3)), "conflict", holder=strict)
+    waits(strict.release(plan(draw=1)))
+    strict.auditor("DELETE", f"/datasets/register/approvals/{first}")
+    waits(strict.release(plan(draw=3)))
+    monkeypatch.setattr(limits, "APPROVALS_OPEN_MAX", 9)
+    monkeypatch.setattr(limits, "APPROVAL_BYTES_MAX", 900)
+    refused(strict.release(plan(draw=4)), "conflict", holder=strict)
+
+
+def test_a_page_goes_on_where_the_last_one_ended(strict: TestedHolder) -> None:
+    asked = [waits(strict.release(plan(draw=draw))) for draw in range(1, 6)]
+
+    found: list[str] = []
+    after: int | None = 0
+    while after is not None:
+        page = strict.auditor("GET", f"/datasets/register/approvals?limit=2&after={after}").json()
+        found += [one["id"] for one in page["approvals"]]
+        after = page["next"]
+
+    assert found == asked
+
+
+def priced(holder: TestedHolder, asked: Plan) -> AskedRelease:
+    found = releases.prepare(holder.holder.store, holder.holder.files, auditor="ADR", dataset="register", asked=asked)
+    assert isinstance(found, AskedRelease)
+    return found
+
+
+def enter(holder: TestedHolder, asked: AskedRelease, proof: Proof) -> Any:
+    """Draw and charge what was priced before."""
+    serving = holder.holder
+    drawn = releases.draw(asked, engine=serving.engine)
+    charged = releases.enter(serving.store, drawn=drawn, proof=proof, signing=serving.signing, pace=serving.pace)
+    return charged.result()
+
+
+@pytest.mark.parametrize("meanwhile", ["withdrawn", "declined", "expired", "required"])
+def test_an_approval_is_looked_at_again_under_the_lock(sqlite_holder: TestedHolder, meanwhile: str) -> None:
+    """Between the price and the charge lies the draw: what changed meanwhile holds."""
+    holder = sqlite_holder
+    if meanwhile != "required":
+        require(holder)
+        identity = waits(holder.release(plan()))
+        decide(holder, identity, YES)
+    asked = priced(holder, Plan.model_validate(plan()))
+
+    if meanwhile == "withdrawn":
+        holder.auditor("DELETE", f"/datasets/register/approvals/{identity}")
+    elif meanwhile == "declined":
+        decide(holder, identity, NO)
+    elif meanwhile == "expired":
+        holder.holder.store.clock = lambda: datetime.now(UTC) + timedelta(days=14)
+    else:
+        require(holder)
+
+    with pytest.raises((Conflict, ApprovalDeclined)):
+        enter(holder, asked, holder.auditor_key_id)
+    assert holder.spent() == "0"
+    verified(holder)
+
+
+def test_a_request_with_an_old_key_is_not_written_down(strict: TestedHolder) -> None:
+    found = releases.prepare(
+        strict.holder.store, strict.holder.files, auditor="ADR", dataset="register", asked=Plan.model_validate(plan())
+    )
+    assert isinstance(found, approvals.Unapproved)
+    strict.admin("DELETE", f"/auditors/ADR/keys/{strict.auditor_key_id}")
+    before = strict.entries()
+
+    written = releases.request_approval(strict.holder.store, unapproved=found, proof=strict.auditor_key_id)
+
+    with pytest.raises(Exception, match="valid key"):
+        written.result()
+    assert strict.entries() == before
+
+
+def test_two_decisions_at_once_are_one_after_the_other(strict: TestedHolder) -> None:
+    """Both are in the ledger; the newest holds, and a charge names none but that."""
+    identity = waits(strict.release(plan()))
+    threads = [threading.Thread(target=decide, args=(strict, identity, decision)) for decision in (YES, NO)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    last = [entry for entry in strict.entries() if entry["kind"] == "approval-decided"][-1]
+    answer = strict.release(plan())
+
+    assert len([entry for entry in strict.entries() if entry["kind"] == "approval-decided"]) == 2
+    assert state(strict, identity) == ("answered" if last["detail"]["approved"] else "declined")
+    assert answer.status_code == (201 if last["detail"]["approved"] else 403)
+    verified(strict)
+
+
+def test_the_same_decision_again_is_no_entry(strict: TestedHolder) -> None:
+    identity = waits(strict.release(plan()))
+    first, before = decide(strict, identity, YES), strict.entries()
+
+    assert decide(strict, identity, YES).json() == first.json()
+    assert strict.entries() == before
+    refused(decide(strict, identity, {"approved": False}), "invalid-request", holder=strict)
+    refused(decide(strict, "sha256:" + "0" * 64, YES), "not-found", holder=strict)
+
+
+def test_on_postgresql_it_is_the_same(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with (
+        postgres_server.database() as url,
+        running_holder(tmp_path_factory.mktemp("four-eyes"), url) as holder,
+    ):
+        require(holder)
+        identity = waits(holder.release(plan()))
+        waits(holder.release(plan(draw=2)))
+        decide(holder, identity, YES)
+
+        assert holder.release(plan()).status_code == 201
+        assert len(holder.admin("GET", "/approvals?state=waiting").json()["approvals"]) == 1
+        verified(holder)
+
+
+def test_nothing_of_a_202_depends_on_a_record(sqlite_holder: TestedHolder, tmp_path_factory: Any) -> None:
+    """Two holders with other people answer alike, and no record is read: their files can be away."""
+    answers = []
+    for seed in (0, 1):
+        with running_holder(tmp_path_factory.mktemp("people")) as holder:
+            holder.load(register_csv(people=10 + 200 * seed, seed=seed))
+            require(holder)
+            for path in holder.settings.records.iterdir():
+                path.unlink()
+            answers.append(holder.release(plan()))
+
+    first, second = (
+        {name: value for name, value in json.loads(one.content).items() if name not in ("requested", "expires")}
+        for one in answers
+    )
+    assert [one.status_code for one in answers] == [202, 202]
+    assert first == second
+    assert len(answers[0].content) == len(answers[1].content)
+
+
+def test_an_officer_decides_in_the_console(strict: TestedHolder) -> None:
+    asked = strict.auditor("POST", "/datasets/register/releases", json=plan(), params={"purpose": "Yearly <audit>"})
+    first, second = waits(asked), waits(strict.release(plan(draw=2)))
+    with visitor(strict) as visits:
+        listed = visits.get("/console/approvals").text
+        path = f"/console/approvals/{first}"
+        page = visits.get(path)
+        fields = {"reason": "", "decision": "decline", "entry": page.values["entry"]}
+        refusal = visits.send(path, fields)
+        visits.send(path, {**fields, "decision": "approve", "reason": "As agreed"})
+        late = visits.post(path, {**fields, "form_token": page.values["form_token"], "reason": "No"})
+
+    assert "2 wait" in listed
+    assert "age ≤ 40" in page.text
+    assert "Yearly <audit>" in page.text
+    assert refusal.status == 422
+    assert late.status == 409, "somebody decided since this page was made"
+    assert (state(strict, first), state(strict, second)) == ("approved", "waiting")
+
+
+def test_an_officer_sees_all_that_is_asked_and_what_would_be_left(strict: TestedHolder) -> None:
+    strict.admin("PATCH", "/auditors/ADR", json={"display_name": "The ombudsman"}).raise_for_status()
+    identity = waits(strict.release(plan(epsilon="2.5")))
+    too_much = waits(strict.release(plan(epsilon="9", draw=2)))
+    strict.grant("3")
+    with visitor(strict) as visits:
+        page, other = (visits.get(f"/console/approvals/{one}").text for one in (identity, too_much))
+
+    assert "The ombudsman (ADR) asks a plan waiting" in page
+    assert "Sensitive columns sex" in page
+    assert "Mechanism Laplace Privacy loss ε 2.5 for each class of disjoint cells" in page
+    assert "standard deviation 0.4 people" in page
+    assert "ε 3 ε 3 ε 2.5 ε 0.5" in page
+    assert "ε 100 ε 100 ε 2.5 ε 97.5" in page
+    assert "too little is left" in other
+
+
+def test_approvals_are_required_in_the_console(sqlite_holder: TestedHolder) -> None:
+    fields = {"population": "register", "required": "required", "days": "5"}
+    with visitor(sqlite_holder) as visits:
+        refusal = visits.send("/console/budgets", {**fields, "days": "91"}, to="approval")
+        nobody = visits.send("/console/budgets", {**fields, "population": ""}, to="approval")
+        done = visits.send("/console/budgets", fields, to="approval")
+        waits(sqlite_holder.release(plan()))
+        listed = visits.get("/console/budgets?population=register")
+        off = visits.send("/console/budgets", {**fields, "required": "not required"}, to="approval")
+
+    assert (refusal.status, nobody.status) == (422, 422)
+    assert "Choose the population first." in nobody.text
+    assert "register has to be approved within 5 days." in done.text
+    assert "approved first , within 5 days." in listed.text
+    assert "Approvals 1 waits" in listed.text
+    assert listed.values["days"] == "5"
+    assert "register needs no approval." in off.text
+    assert "1 waits" not in off.text
+    assert sqlite_holder.release(plan()).status_code == 201

@@ -1,0 +1,118 @@
+"""A holder that answers a question with a request for approval: what the client makes of it, lies included."""
+
+import json
+import pickle
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from auditor_client.approval_words import one_of
+from auditor_client.errors import ApprovalAwaited, HolderLied, QuestionRefused
+from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.receipts import Receipts
+from shared.amounts import Loss
+from shared.approvals import Approval
+from shared.plans import Plan, identity
+from testing.registers import plan
+from testing.simulated_holder import KEY, SimulatedHolder
+
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
+PLAN = Plan.model_validate(plan(epsilon="0.5", version=1))
+NOW = datetime(2031, 5, 6, 7, 8, tzinfo=UTC)
+
+
+def document(name: str = "", **changes: Any) -> dict[str, Any]:
+    """A request that waits, of the plan unless another id is given."""
+    return {
+        "id": name or identity(auditor="ADR", dataset="register", plan=PLAN), "kind": "plan", "dataset": "register",
+        "version": 1, "auditor": "ADR", "charge": {"epsilon": "0.5", "delta": "0"}, "state": "waiting",
+        "requested": NOW.isoformat(), "expires": (NOW + timedelta(days=14)).isoformat(), **changes,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def client(simulated: SimulatedHolder, http: httpx.Client) -> HolderClient:
+    return HolderClient(http, url=simulated.url, key=KEY)
+
+
+def test_what_waits_is_one_error_with_the_request_in_it(simulated: SimulatedHolder, client: HolderClient) -> None:
+    simulated.reply(202, json.dumps(document(later="unknown")).encode(), to="/releases")
+
+    with pytest.raises(ApprovalAwaited) as waited:
+        client.release("register", PLAN)
+
+    assert (waited.value.approval.state, waited.value.approval.expires) == ("waiting", NOW + timedelta(days=14))
+    for words in (
+        "budget officer",
+        "ε = 0.5",
+        "2031-05-06 07:08 UTC",
+        "2031-05-20 07:08 UTC",
+        waited.value.approval.id,
+    ):
+        assert words in str(waited.value)
+    again = pickle.loads(pickle.dumps(waited.value))  # noqa: S301 - our own
+    assert (again.approval, str(again)) == (waited.value.approval, str(waited.value))
+    assert simulated.count("POST", "/releases") == 1, "it is not asked again by itself"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        document("sha256:" + "0" * 64),
+        document(charge={"epsilon": "2", "delta": "0"}),
+        document(state="perhaps"),
+        {"id": "x"},
+    ],
+    ids=["another request", "another price", "a state", "a fragment"],
+)
+def test_a_request_that_is_not_what_was_asked_is_a_lie(
+    simulated: SimulatedHolder, client: HolderClient, tmp_path: Path, sent: dict[str, Any]
+) -> None:
+    simulated.reply(202, json.dumps(sent).encode(), to="/releases")
+    asked = AskedOnce(document()["id"], Loss(500_000_000))
+
+    with pytest.raises(HolderLied):
+        ChargedAnswers(client, Receipts(tmp_path), print).answered(
+            lambda holder: holder.release("register", PLAN), never_verified, asked=asked, again=""
+        )
+
+
+def never_verified(*_: Any) -> Any:
+    """Nothing came that could be verified."""
+    raise AssertionError
+
+
+def test_a_list_of_several_pages_is_read_and_one_without_end_is_not(
+    simulated: SimulatedHolder, client: HolderClient
+) -> None:
+    names = [f"sha256:{number:064x}" for number in range(3)]
+    pages = {0: ([names[0], names[1]], 7), 7: ([names[2]], 7)}
+
+    def take_over(handler: BaseHTTPRequestHandler) -> bool:
+        shown, following = pages[int(handler.path.partition("after=")[2])]
+        body = json.dumps({"approvals": [document(name) for name in shown], "next": following}).encode()
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+        return True
+
+    simulated.take_over = take_over
+
+    assert [one.id for one in client.approvals("register")] == names
+
+
+def test_a_request_is_named_by_the_beginning_of_its_id() -> None:
+    requests = [Approval.model_validate(document(f"sha256:{start}{'0' * 62}")) for start in ("a1", "a2", "b1")]
+
+    assert one_of(requests, "b").id == requests[2].id
+    assert one_of(requests, "sha256:a2").id == requests[1].id
+    for named in ("a", "c", ""):
+        with pytest.raises(QuestionRefused, match="id that begins with"):
+            one_of(requests, named)
