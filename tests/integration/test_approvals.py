@@ -220,7 +220,7 @@ def test_a_refinement_needs_an_approval_of_its_own(sqlite_holder: TestedHolder) 
     verified(sqlite_holder)
 
 
-def test_records_that_are_replaced_outdate_what_was_approved(strict: TestedHolder) -> None:
+def test_an_approval_is_outdated_when_records_are_replaced(strict: TestedHolder) -> None:
     identity = waits(strict.release(plan()))
     decide(strict, identity, YES)
     strict.load(register_csv(seed=9))
