@@ -25,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -43,6 +44,8 @@ from holder_service.storage.tables import releases, watches
 from shared.watches import ANSWER_KIND
 from testing.holders import Served, TestedHolder, forked, running_holder
 from testing.postgres import empty_store
+from testing.registers import plan
+from testing.waits import wait_until
 
 CLIENTS: Final = 4
 BEGINS: Final = "holder_service.services.releases.prepare"
@@ -201,6 +204,23 @@ def _die(within_s: float) -> None:
     if within_s == 0:
         kill()
     threading.Timer(random.uniform(0, within_s), kill).start()
+
+
+@contextmanager
+def killed_at(stopped: TestedHolder, step: Step) -> Iterator[TestedHolder]:
+    """A holder that dies at a step of what is then done with it; the call that it leaves without an answer is the last.
+
+    Raises:
+        RuntimeError: It never came to that step.
+    """
+    with forked(stopped.settings, first=partial(die_at, step, 1)) as served, stopped.at(served.url) as holder:
+        holder.release(plan(), dataset="nope")  # from here on it watches its steps
+        try:
+            yield holder
+        except httpx.TransportError:
+            wait_until(lambda: not served.alive)
+            return
+    raise RuntimeError(f"the holder did not come to the step {step.name!r}")
 
 
 @dataclass

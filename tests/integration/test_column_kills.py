@@ -1,17 +1,14 @@
 """A holder killed at any step of making or linking a column: it is there as a whole, or it is not there."""
 
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-import httpx
 import pytest
 
-from checks.kills import Step, die_at
+from checks.kills import Step, killed_at
 from holder_service.storage import columns
-from testing.holders import TestedHolder, forked, stopped_holder
+from testing.holders import TestedHolder, stopped_holder
 from testing.registers import linked_column, linked_values, plan, register_csv
-from testing.waits import wait_until
 
 _SERVICE: Final = "holder_service.services"
 _STORAGE: Final = "holder_service.storage"
@@ -38,15 +35,10 @@ SOME: Final = tuple(step for step in STEPS if step.name in ("committed", "values
 
 def linked_until_killed(stopped: TestedHolder, step: Step) -> None:
     """Make and link a column at a holder that dies at a step."""
-    with forked(stopped.settings, first=partial(die_at, step, 1)) as served, stopped.at(served.url) as holder:
-        holder.release(plan(), dataset="nope")  # from here on it watches its steps
-        try:
-            column = holder.derive(linked_column(VALUES)).json()["id"]
-            holder.link(VALUES, column)
-            holder.await_columns(timeout_s=120)
-            raise AssertionError(f"it never came to {step.name!r}")
-        except httpx.TransportError:
-            wait_until(lambda: not served.alive)
+    with killed_at(stopped, step) as holder:
+        column = holder.derive(linked_column(VALUES)).json()["id"]
+        holder.link(VALUES, column)
+        holder.await_columns(timeout_s=120)
 
 
 def require_whole(stopped: TestedHolder) -> None:

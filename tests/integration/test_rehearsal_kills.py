@@ -1,17 +1,14 @@
 """A holder killed at any step of publishing a rehearsal: published again it is whole, and nothing is charged."""
 
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-import httpx
 import pytest
 
-from checks.kills import Step, die_at
+from checks.kills import Step, killed_at
 from holder_service.storage import datasets
-from testing.holders import TestedHolder, forked, stopped_holder
+from testing.holders import TestedHolder, stopped_holder
 from testing.registers import plan
-from testing.waits import wait_until
 
 _STORAGE: Final = "holder_service.storage"
 _COMMIT: Final = "sqlalchemy.engine.default.DefaultDialect.do_commit"
@@ -32,13 +29,8 @@ SOME: Final = tuple(STEPS[index] for index in (2, 7))
 
 def published_until_killed(stopped: TestedHolder, step: Step) -> None:
     """Have a holder publish a rehearsal that dies at a step of it."""
-    with forked(stopped.settings, first=partial(die_at, step, 1)) as served, stopped.at(served.url) as holder:
-        holder.release(plan(), dataset="nope")  # from here on it watches its steps
-        try:
-            holder.admin("POST", "/datasets/register/rehearsal", json={"people": 400})
-            raise AssertionError(f"it never came to {step.name!r}")
-        except httpx.TransportError:
-            wait_until(lambda: not served.alive)
+    with killed_at(stopped, step) as holder:
+        holder.admin("POST", "/datasets/register/rehearsal", json={"people": 400})
 
 
 def require_whole(stopped: TestedHolder) -> None:
