@@ -80,7 +80,7 @@ def budget_table(budgets: Sequence[Budget]) -> Table:
 def budget_notices(account: Budget, now: datetime) -> tuple[str, ...]:
     """That most of an account is spent, or that it ends soon: from the account itself, and so of nobody else's."""
     end, people = account.expires, f"the people of {account.population}"
-    if account.rehearsal_of is not None or (end is not None and end <= now):
+    if account.rehearsal_of is not None or has_ended(account, now):
         return ()
     thresholds, found = Thresholds(), []
     if share := thresholds.reached(account.spent, account.limit):
@@ -96,6 +96,11 @@ def budget_notices(account: Budget, now: datetime) -> tuple[str, ...]:
             "are not answered afterwards."
         )
     return tuple(found)
+
+
+def has_ended(account: Budget, now: datetime) -> bool:
+    """Whether nothing can be spent of an account any more, as its end has come."""
+    return account.expires is not None and account.expires <= now
 
 
 def _rehearsal(dataset: DatasetDescription) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from auditor_client.desk.pages import Sent, TheDesk, page
 from auditor_client.desk.words import spent_share
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
 from auditor_client.exchange.receipts import ReceiptsReport, check_receipts
-from auditor_client.tables import budget_notices, dataset_table
+from auditor_client.tables import budget_notices, dataset_table, has_ended
 
 router = APIRouter()
 
@@ -24,7 +24,7 @@ def show_budgets(desk: TheDesk) -> Response:
     with desk.auditor() as auditor:
         budgets, datasets = auditor.budgets(), auditor.datasets()
     now = datetime.now(UTC)
-    shown = [(one, spent_share(one), budget_notices(one, now)) for one in budgets]
+    shown = [(one, spent_share(one), budget_notices(one, now), has_ended(one, now)) for one in budgets]
     return page(desk, "budgets.html.j2", section="Budgets", budgets=shown, datasets=datasets)
 
 

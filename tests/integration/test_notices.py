@@ -228,6 +228,24 @@ def test_an_auditor_reads_of_its_own_budget_alone(sqlite_holder: TestedHolder, t
     assert much in html.unescape(loud)
 
 
+def test_the_desk_draws_no_budget_that_has_ended(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
+    pages, ends = [], [in_days(30), in_days(-30)]
+    for end in ends:
+        grant = {"epsilon": "5", "expires": end}
+        sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json=grant).raise_for_status()
+        pages.append(desk_page(sqlite_holder, "/budgets", tmp_path))
+    going_on, ended = pages
+    until, ended_on = (f"{end[:10]} {end[11:16]}" for end in ends)
+
+    assert f"until {until}" in going_on
+    assert "ended on" not in going_on
+    assert f"ended on {ended_on}; ask the holder for more" in ended
+    assert f"until {ended_on}" not in ended
+    for words in ("can be spent", 'class="bar"'):
+        assert (words in going_on, words in ended) == (True, False)
+    assert "ε = 5 granted" in ended
+
+
 def desk_page(holder: TestedHolder, path: str, folder: Path) -> str:
     """A page of the desk, to the browser that it let in."""
     key, receipts = SecretStr(holder.auditor_key), folder / "receipts"
