@@ -170,6 +170,19 @@ def read_note(content: bytes, name: Any) -> Note:
         raise ReceiptsDamaged(f"The note {name} cannot be read. Restore it from a copy, or remove it.") from error
 
 
+def write_note(path: Path, note: BaseModel) -> Path:
+    """Write a note of any kind to its file.
+
+    Raises:
+        ReceiptsDamaged: It cannot be written.
+    """
+    try:
+        write_durably(path, f"{note.model_dump_json(indent=1)}\n".encode())
+    except OSError as error:
+        raise ReceiptsDamaged(f"The note {path} cannot be written: {error.strerror}.") from error
+    return path
+
+
 class Notes:
     """The notes of one receipts directory."""
 
@@ -182,12 +195,7 @@ class Notes:
         Raises:
             ReceiptsDamaged: It cannot be written.
         """
-        path = self.directory / f"{note.name.removeprefix('sha256:')}.json"
-        try:
-            write_durably(path, f"{note.model_dump_json(indent=1)}\n".encode())
-        except OSError as error:
-            raise ReceiptsDamaged(f"The note {path} cannot be written: {error.strerror}.") from error
-        return path
+        return write_note(self.directory / f"{note.name.removeprefix('sha256:')}.json", note)
 
     def read(self) -> tuple[Note, ...]:
         """All notes, in the order of their names; none where there is no directory yet."""

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from auditor_client.durable_files import write_durably
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.findings.decided_tree import reached_leaves
-from auditor_client.findings.notes import NotedReading
+from auditor_client.findings.notes import NotedReading, write_note
 from auditor_client.findings.training import Trained, trained
 from shared.canonical import digest
 from shared.datasets import DatasetDescription
@@ -119,12 +118,7 @@ class TrainingNotes:
         Raises:
             ReceiptsDamaged: It cannot be written.
         """
-        path = self.directory / f"{note.file_name}.json"
-        try:
-            write_durably(path, f"{note.model_dump_json(indent=1)}\n".encode())
-        except OSError as error:
-            raise ReceiptsDamaged(f"The note {path} cannot be written: {error.strerror}.") from error
-        return path
+        return write_note(self.directory / f"{note.file_name}.json", note)
 
     def read(self) -> tuple[TrainingNote, ...]:
         """All notes, in the order of their names; none where there is no directory yet."""
