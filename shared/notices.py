@@ -12,24 +12,28 @@ from pydantic import Field
 
 from shared.amounts import Loss
 from shared.request_model import ContractModel
+from shared.text import ReleaseId
 
 PERCENT_DEFAULT: Final = 80
 DAYS_DEFAULT: Final = 14
 
-NoticeKind = Literal["cap-missing", "cap-spent", "budget-spent", "budget-expires", "key-expires"]
+NoticeKind = Literal["cap-missing", "cap-spent", "budget-spent", "budget-expires", "approval-expires", "key-expires"]
 
 
 class Notice(ContractModel):
     """Something to act on, from what the ledger says; members that it is not about are absent."""
 
     kind: NoticeKind
-    """A population waits for a cap; much of a cap, or of an auditor's budget, is spent; a budget or a key ends soon."""
+    """A population waits for a cap; much of a cap, or of an auditor's budget, is spent; a budget or a key ends soon, or
+    a request that nobody has approved or declined."""
     population: str | None = Field(default=None, exclude_if=lambda name: name is None)
     """The population that it is about."""
     account: str | None = Field(default=None, exclude_if=lambda name: name is None)
     """The account that it is about."""
     key_id: str | None = Field(default=None, exclude_if=lambda key: key is None)
     """The key that ends, by what it is withdrawn by; no secret."""
+    request: ReleaseId | None = Field(default=None, exclude_if=lambda request: request is None)
+    """The request that ends, by the id of its approval."""
     spent_percent: int | None = Field(default=None, exclude_if=lambda percent: percent is None)
     """How much of the limit is spent, in whole per cent, rounded down; above 100 where the limit was lowered."""
     limit: Loss | None = Field(default=None, exclude_if=lambda limit: limit is None)
@@ -40,7 +44,7 @@ class Notice(ContractModel):
     """From when on there is something to say: when the entry was made that crossed the threshold, or so many days
     before the end."""
     until: datetime | None = Field(default=None, exclude_if=lambda until: until is None)
-    """When the budget, or the key, ends."""
+    """When the budget, the key or the request ends."""
     what: str
     """What is so, in a sentence."""
     advice: str
@@ -49,13 +53,22 @@ class Notice(ContractModel):
     @property
     def is_of_an_end(self) -> bool:
         """Whether it is about something that ends at a time."""
-        return self.kind in ("budget-expires", "key-expires")
+        return self.kind in ("budget-expires", "approval-expires", "key-expires")
 
     @property
     def identity(self) -> str:
         """What makes it the same notice as long as it lasts, and another one when it begins anew."""
         return " ".join(
-            str(part) for part in (self.kind, self.population, self.account, self.key_id, self.since, self.until)
+            str(part)
+            for part in (
+                self.kind,
+                self.population,
+                self.account,
+                self.key_id,
+                self.request,
+                self.since,
+                self.until,
+            )
         )
 
 

@@ -303,7 +303,8 @@ def list_budgets(
 
 @commands.command("notices")
 def list_notices(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """List what to act on now: caps that are missing or nearly spent, budgets nearly spent, budgets and keys that end.
+    """List what to act on now: caps that are missing or nearly spent, budgets nearly spent, budgets, keys and
+    requests that end.
 
     With --json for scripts: an empty list where there is nothing.
     """

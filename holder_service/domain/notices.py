@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from holder_service.domain.ledger import Balance, Entry
+from shared.approvals import Approval
 from shared.notices import Notice, Thresholds
 
 _RAISE_CAP: Final = (
@@ -24,6 +25,9 @@ _SET_CAP: Final = "Set a cap: holder admin cap {}, or the page of one of its dat
 _AFTER_RESTORE: Final = "Find out what was charged after the copy was made, and set a cap lowered by it."
 _RAISE_BUDGET: Final = "Grant more if the auditor should go on, or revoke what is left (holder admin grant)."
 _PROLONG: Final = "Grant it anew with a later end (holder admin grant), or let it end; watches are then not answered."
+_DECIDE: Final = (
+    "Approve or decline it (holder admin approval {} shows what is asked); after that time it has to be asked anew."
+)
 _NEW_KEY: Final = "Issue a further key and hand it over (holder admin add-key {}); then withdraw this one."
 
 
@@ -56,11 +60,16 @@ class EndingKey:
 
 
 def notices(
-    accounts: Iterable[OpenAccount], keys: Iterable[EndingKey], thresholds: Thresholds, now: datetime
+    accounts: Iterable[OpenAccount],
+    waiting: Iterable[Approval],
+    keys: Iterable[EndingKey],
+    thresholds: Thresholds,
+    now: datetime,
 ) -> tuple[Notice, ...]:
-    """All notices of now: those of each account in its order, then those of keys."""
+    """All notices of now: those of each account in its order, then those of requests that wait, then those of keys."""
     of_accounts = [one for account in accounts for one in _of_account(account, thresholds, now)]
-    return (*of_accounts, *(one for key in keys for one in _of_key(key, thresholds, now)))
+    of_requests = [one for request in waiting for one in _of_request(request, thresholds, now)]
+    return (*of_accounts, *of_requests, *(one for key in keys for one in _of_key(key, thresholds, now)))
 
 
 def _of_account(account: OpenAccount, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:
@@ -116,6 +125,20 @@ def _of_budget(account: OpenAccount, balance: Balance, thresholds: Thresholds, n
         yield budget(
             kind="budget-expires", since=since, advice=_PROLONG,
             what=f"The budget of {account.auditor} with population {account.population} ends on {_date(end)}.",
+        )  # fmt: skip
+
+
+def _of_request(request: Approval, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:
+    """Of one that waits: not before half of its time is over, for a short one would have a notice from the start."""
+    middle = request.requested + (request.expires - request.requested) / 2
+    since = thresholds.since(request.expires, now)
+    if since is not None and middle <= now:
+        yield Notice(
+            kind="approval-expires", account=request.auditor, request=request.id, since=max(since, middle),
+            until=request.expires,
+            what=f"A request of {request.auditor} about {request.dataset} waits for a decision until "
+            f"{_date(request.expires)}.",
+            advice=_DECIDE.format(request.id),
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from holder_service.domain.errors import HolderError
 from holder_service.domain.notices import EndingKey, OpenAccount, notices
 from holder_service.durable_files import durable_file
 from holder_service.records.files import RecordFiles
+from holder_service.services import approvals
 from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import accounts, datasets, ledger_views
 from holder_service.storage.database import Connection
@@ -35,8 +36,11 @@ _log = logging.getLogger(__name__)
 def now_of(store: LedgerStore, thresholds: Thresholds) -> tuple[Notice, ...]:
     """All notices of now; none of a rehearsal, or of people about whom every dataset is retired."""
     now = store.clock()
+    waiting = approvals.waiting(store)
     with store.database.read() as connection:
-        return notices(_open_accounts(connection), _ending_keys(connection, now), thresholds, now)
+        audited = {one.name for one in datasets.every(connection) if not one.retired}
+        asked = [one for one in waiting if one.dataset in audited]
+        return notices(_open_accounts(connection), asked, _ending_keys(connection, now), thresholds, now)
 
 
 def _open_accounts(connection: Connection) -> list[OpenAccount]:
@@ -138,6 +142,6 @@ def _write(notice: Notice) -> None:
         "notice",
         extra={
             "notice": notice.kind, "population": notice.population, "account": notice.account,
-            "key_id": notice.key_id, "spent_percent": notice.spent_percent, "until": until,
+            "key_id": notice.key_id, "request": notice.request, "spent_percent": notice.spent_percent, "until": until,
         },
     )  # fmt: skip

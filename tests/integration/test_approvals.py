@@ -163,6 +163,31 @@ def test_a_request_ends_with_its_days_whatever_was_decided(strict: TestedHolder)
     verified(strict)
 
 
+def test_what_waits_near_its_end_is_noticed_until_somebody_decides(strict: TestedHolder) -> None:
+    """By list, metric and page; what was decided or taken back is not, nor what was only just asked."""
+    store = strict.holder.store
+    approved, declined, withdrawn, left = (waits(strict.release(plan(draw=draw))) for draw in (1, 2, 3, 4))
+    decide(strict, approved, YES)
+    decide(strict, declined, NO)
+    strict.auditor("DELETE", f"/datasets/register/approvals/{withdrawn}").raise_for_status()
+
+    at_first = strict.admin("GET", "/notices").json()["notices"]
+    store.clock = lambda: datetime.now(UTC) + timedelta(days=8)
+    later = strict.admin("GET", "/notices").json()["notices"]
+    with visitor(strict) as visits:
+        [lead] = [one["href"] for one in visits.get("/console").all("a") if "/approvals/" in one["href"]]
+        led_to = visits.get(lead).text
+    metrics = strict.metrics().text
+    store.clock = lambda: datetime.now(UTC) + timedelta(days=14)
+    over = strict.admin("GET", "/notices").json()["notices"]
+
+    assert at_first == over == []
+    assert [(one["kind"], one["account"], one["request"]) for one in later] == [("approval-expires", "ADR", left)]
+    assert left.removeprefix("sha256:") in lead
+    assert "age ≤ 40" in led_to
+    assert 'holder_notices{kind="approval-expires",population=""} 1.0' in metrics
+
+
 def other_version(holder: TestedHolder) -> httpx.Response:
     holder.load(register_csv(seed=5))
     return holder.release(plan())

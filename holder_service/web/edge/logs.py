@@ -91,6 +91,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "population": _NAME,
     "notice": re.compile("|".join(get_args(NoticeKind))),
     "key_id": re.compile("[0-9a-f]{12}"),
+    "request": re.compile("sha256:[0-9a-f]{64}"),
     "spent_percent": re.compile("[0-9]{1,15}"),
     "until": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\+00:00"),
     "reason": re.compile("|".join(WHY)),

@@ -9,6 +9,7 @@ import pytest
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.domain.notices import EndingKey, OpenAccount, notices
 from shared.amounts import Loss
+from shared.approvals import Approval
 from shared.notices import Notice, Thresholds
 
 BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,7 +32,7 @@ def entries(*balances: Balance, auditor: str | None = None) -> list[Entry]:
 
 def of(*balances: Balance, auditor: str | None = None, now: datetime = NOW) -> tuple[Notice, ...]:
     account = OpenAccount("register", auditor, entries(*balances, auditor=auditor))
-    return notices([account], [], Thresholds(), now)
+    return notices([account], [], [], Thresholds(), now)
 
 
 @pytest.mark.parametrize("auditor", [None, "ADR"])
@@ -74,7 +75,7 @@ def test_what_is_well_is_not_looked_through() -> None:
         yield from entries(Balance(Loss(10), Loss(1)))
         raise AssertionError("an earlier entry was taken")
 
-    assert not notices([OpenAccount("register", None, newest_alone())], [], Thresholds(), NOW)
+    assert not notices([OpenAccount("register", None, newest_alone())], [], [], Thresholds(), NOW)
 
 
 def test_which_amount_is_spent_is_said() -> None:
@@ -109,7 +110,7 @@ def test_an_end_is_noticed_from_two_weeks_before_until_it_comes(left: timedelta,
     end = NOW + left
 
     budgets = of(Balance(Loss(10), Loss(1), end.isoformat()), auditor="ADR")
-    keys = notices([], [EndingKey("0123456789ab", "ADR", end)], Thresholds(), NOW)
+    keys = notices([], [], [EndingKey("0123456789ab", "ADR", end)], Thresholds(), NOW)
 
     assert [one.kind for one in (*budgets, *keys)] == ["budget-expires", "key-expires"] * noticed
     assert all((one.since, one.until) == (end - timedelta(days=14), end) for one in (*budgets, *keys))
@@ -123,3 +124,43 @@ def test_a_budget_may_be_nearly_spent_and_end_soon_and_one_that_ended_is_neither
     assert [one.kind for one in both] == ["budget-spent", "budget-expires"]
     assert not of(ending, auditor="ADR", now=NOW + timedelta(days=1))
     assert not of(Balance(Loss(10), Loss(9), "0001-01-01T00:00:00+00:00"), auditor="ADR")
+
+
+def request(*, days: int, left: timedelta, identity: str = "sha256:" + "a" * 64) -> Approval:
+    """One that waits for so many days in all, of which so much is left."""
+    expires = NOW + left
+    return Approval(
+        id=identity, kind="plan", dataset="register", version=1, auditor="ADR", charge=Loss(1), state="waiting",
+        requested=expires - timedelta(days=days), expires=expires,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("days", "left", "since"),
+    [
+        (60, timedelta(days=14), timedelta(days=14)),
+        (60, timedelta(days=14, seconds=1), None),
+        (14, timedelta(days=7), timedelta(days=7)),
+        (14, timedelta(days=7, seconds=1), None),
+        (2, timedelta(seconds=1), timedelta(days=1)),
+        (2, timedelta(0), None),
+    ],
+)
+def test_a_request_is_noticed_near_its_end_but_not_in_its_first_half(
+    days: int, left: timedelta, since: timedelta | None
+) -> None:
+    waiting = request(days=days, left=left)
+
+    found = notices([], [waiting], [], Thresholds(), NOW)
+
+    assert [one.kind for one in found] == ["approval-expires"] * (since is not None)
+    assert all((one.since, one.until) == (waiting.expires - (since or left), waiting.expires) for one in found)
+    assert all((one.account, one.request) == ("ADR", waiting.id) and waiting.id in one.advice for one in found)
+
+
+def test_two_requests_that_end_together_are_two_notices() -> None:
+    both = [request(days=2, left=timedelta(hours=1), identity="sha256:" + name * 64) for name in "ab"]
+
+    found = notices([], both, [], Thresholds(), NOW)
+
+    assert len({one.identity for one in found}) == 2
