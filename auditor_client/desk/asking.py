@@ -89,7 +89,8 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
         return _new(desk, sent, "A second model (`other`) is compared with a first: leave `decision` empty.")
     draft = desk.draft(dataset)
     draft.decision = decision or None
-    draft.defaults["model_name"] = decision or sent.files["model"].filename or ""
+    if "other" not in sent.files:  # a name is one model's
+        draft.defaults["model_name"] = decision or sent.files["model"].filename or ""
     for name, upload in sent.files.items():
         path = desk.keep_file(draft.folder, upload.filename or name, upload.file)
         draft.model, draft.other = (path, draft.other) if name == "model" else (draft.model, path)

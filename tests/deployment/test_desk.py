@@ -325,6 +325,29 @@ def a_draft(started: OpenDesk) -> str:
     return draft.id
 
 
+def test_two_models_are_compared_in_one_question(browser: Browser, started: OpenDesk, tmp_path: Path) -> None:
+    other = tmp_path / "other.skops"
+    people = [[age, citizen] for age in range(20, 80) for citizen in (0, 1)]
+    decided = ["granted" if age > 60 else "refused" for age, _ in people]
+    skops.io.dump(DecisionTreeClassifier(max_depth=3, random_state=0).fit(people, decided), other)
+    with at_the_desk(browser, started) as page:
+        page.goto(f"{started.root}/new")
+        page.get_by_role("radio", name="register").check()
+        page.get_by_label("A model’s file").set_input_files(started.model)
+        page.locator("input[name=other]").set_input_files(other)
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_label("sex").check()
+        page.get_by_label("Favourable classes").fill("granted")
+        page.get_by_label("How many people").fill("1500")
+        page.get_by_text("More of the question").click()
+        page.get_by_label("Columns of the model’s inputs").fill("age, citizen")
+        page.get_by_role("button", name="Show price and interval").click()
+        page.get_by_role("button", name="Ask, and spend ε = 0.1").click(timeout=3 * PATIENCE_MS)
+        page.wait_for_url(f"{started.root}/compare/*/*", timeout=3 * PATIENCE_MS)
+
+        expect(page.get_by_role("region", name="Figures of both audits")).to_be_visible()
+
+
 def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client: httpx.Client) -> None:
     root, name = started.desk.door.root, started.audit
     report = client.get(f"{root}/compare/{name}/{name}")
