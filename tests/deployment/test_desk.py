@@ -356,6 +356,7 @@ def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client:
 
     assert report.status_code == 200
     assert "nothing changed, for certain" in report.text
+    assert "What was asked" in client.get(f"{root}/audits/{name}").text
     assert document["receipt"].endswith(".json")
     assert client.get(f"{root}/over-time").status_code == 200
     assert 'lang="de"' in client.get(f"{root}/audits/{name}/report?language=de").text

@@ -139,6 +139,7 @@ def test_a_training_with_too_little_noise_is_caught(
 
 
 def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
+    """In an account of ε and δ."""
     [pair] = (pair for pair in EVERY_PAIR if pair.relation == "replace")
     counts = true_counts(pair, tmp_path)
 
@@ -146,7 +147,7 @@ def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
         drawn = draw_all(holder, pair, counts, runs=RUNS_OVER_HTTP)
 
     found = {name: examine(answers, alpha=ALPHA) for name, answers in drawn.items()}
-    assert {name: one.holds for name, one in found.items()} == dict.fromkeys(MECHANISMS, True)
+    assert [name for name, one in found.items() if not one.holds] == []
     assert all(one.bound > 0.1 for one in found.values()), "a bound near zero would show nothing"
     assert {name: (one.epsilon, one.delta) for name, one in found.items()} == {
         batch.name: (batch.loss.epsilon_nano / 1e9, batch.loss.delta_nano / 1e9) for batch in pair.plan().batches
