@@ -233,8 +233,10 @@ def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
         page.keyboard.type("10")
         tab_to("What it is asked for")
         page.keyboard.type("A review")
-        page.get_by_text("A tree", exact=True).click()
-        page.get_by_label("Depth").fill("2")
+        tab_to("A tree")
+        page.keyboard.press("Enter")
+        tab_to("Depth")
+        page.keyboard.type("2")
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="What it would cost")).to_be_visible()
         expect(page.get_by_role("row", name="split 2")).to_be_visible()
@@ -244,8 +246,9 @@ def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
         expect(page.get_by_role("heading", name="What was learned")).to_be_visible(timeout=3 * PATIENCE_MS)
         assert spent() == 10
 
+        tab_to("Download the model")
         with page.expect_download() as saved:
-            page.get_by_role("link", name="Download the model").click()
+            page.keyboard.press("Enter")
         model = tmp_path / "model.json"
         saved.value.save_as(model)
         assert json.loads(model.read_text())["trained"]["dataset"] == "loans"
@@ -253,11 +256,16 @@ def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
         page.keyboard.type("0.5")
         page.keyboard.press("Enter")
         expect(page.get_by_label("Wanted ratio")).to_have_value("0.5")
-        page.get_by_role("link", name="Trainings").first.click()
+        tab_to("Trainings")
+        page.keyboard.press("Enter")
         expect(page.get_by_role("row", name="loans, version 1")).to_have_count(2)
-        page.get_by_role("link", name="ratio 0.5").click()
-        page.get_by_label("Audit it on").select_option("loans")
-        page.get_by_role("button", name="Go on to the audit").click()
+        tab_to(page.get_by_role("link", name="ratio 0.5").get_attribute("aria-label") or "")
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Audit it on")).to_be_visible()
+        tab_to("Audit it on")
+        page.keyboard.type("loans")
+        tab_to("Go on to the audit")
+        page.keyboard.press("Enter")
         expect(page.get_by_label("sex")).to_be_checked()
         expect(page.get_by_label("Strategy")).to_have_value("rules")
         assert spent() == 10

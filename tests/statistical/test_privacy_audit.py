@@ -32,6 +32,10 @@ RUNS_OVER_HTTP = 1000
 RUNS_WATCHED = 100
 RUNS_OF_TRAININGS = 4000
 RUNS_OF_FAULTY_TRAININGS = 8000
+RUNS_WHERE_LITTLE_SHOWS = 24_000
+"""Of trainings whose fault shows in few of the answers. Of the first, 8000 runs gave bounds from 1.46 to 1.99 where
+more than 1.52 is needed, and 24 000 give 2.2 to 2.3."""
+LITTLE_SHOWS = {("pflr", "half the noise"), ("pflr_star", "noise of one person")}
 RUNS_OF_CHAINS = 25_000
 ALPHA = 1e-6 / (4 * len(EVERY_PAIR) + 3 + 7 + len(EVERY_TRAINED_PAIR) + len(CHAINED_PAIRS))
 MECHANISMS = ("laplace", "gaussian", "exponential", "gaussian by rho")
@@ -134,8 +138,9 @@ def test_a_training_with_too_little_noise_is_caught(
     tmp_path: Path, algorithm: str, relation: Relation, fault: str
 ) -> None:
     pair = TrainedPair(algorithm, relation)
+    runs = RUNS_WHERE_LITTLE_SHOWS if (algorithm, fault) in LITTLE_SHOWS else RUNS_OF_FAULTY_TRAININGS
 
-    assert not pair.drawn(tmp_path, runs=RUNS_OF_FAULTY_TRAININGS, alpha=ALPHA, fault=TRAINING_FAULTS[fault]).holds
+    assert not pair.drawn(tmp_path, runs=runs, alpha=ALPHA, fault=TRAINING_FAULTS[fault]).holds
 
 
 def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
