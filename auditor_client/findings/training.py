@@ -104,6 +104,14 @@ class Trained:
         return len({leaf.favourable for leaf in self.learned}) == 1
 
     @property
+    def useless(self) -> bool:
+        """Whether decisions are shown to meet the ratio, and none that were found are better than one for everybody."""
+        tree = self.tree
+        if tree is None or tree.met or tree.estimated:
+            return False
+        return tree.ratio.defined and tree.ratio.low >= self.wanted
+
+    @property
     def usable(self) -> bool:
         """Whether it is a model to go on with.
 

@@ -52,6 +52,10 @@ _NEVER: Final = said(
     "The decisions below come nearest to it. None that were tried would be enough if the same counts were free of "
     "noise. A smaller ratio can be asked for at no cost."
 )
+_USELESS: Final = said(
+    "The decisions below meet it, and are right about no more people than one decision for everybody. That is as fair, "
+    "and needs no model. Train with other features, more levels or a larger epsilon."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ def training_data(trained: Trained, audit: Finding | None) -> TrainingData:
     tree = trained.tree
     by_group = not isinstance(trained.release.training.algorithm, PrivateFairTree)
     return TrainingData(
-        verdict="none" if tree is None else "meets" if tree.met else "undecided",
+        verdict="none" if tree is None or trained.useless else "meets" if tree.met else "undecided",
         headline=_headline(trained, audited=audit is not None),
         explanation=_explanation(trained, audited=audit is not None),
         cost=_cost(trained),
@@ -188,6 +192,12 @@ def _headline(trained: Trained, *, audited: bool) -> str:
         return said(
             "The trained tree is estimated to meet a ratio of {wanted} for {columns}; it is not shown to.", **words
         )
+    if trained.useless:
+        return said(
+            "No decisions of the trained tree’s leaves were found that meet a ratio of {wanted} for {columns} and are "
+            "better than deciding alike about everybody.",
+            **words,
+        )
     if not tree.met:
         return said(
             "No decisions of the trained tree’s leaves are shown to bring the ratio for {columns} to {wanted}.", **words
@@ -217,6 +227,8 @@ def _explanation(trained: Trained, *, audited: bool) -> str:
         if tree.epsilon_needed is not None:
             sentences.append(said(_SHOWN_AT, epsilon=plain(tree.epsilon_needed), spent=spent))
         return joined(sentences)
+    if trained.useless:
+        return _USELESS
     if tree.epsilon_needed is None:
         return _NEVER
     return said(_ENOUGH, epsilon=plain(tree.epsilon_needed), spent=spent)

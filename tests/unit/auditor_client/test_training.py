@@ -21,6 +21,7 @@ from auditor_client.findings.training import trained
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import read_model
 from auditor_client.report.languages import LANGUAGES
+from auditor_client.report.training_data import training_data
 from shared.noise import DiscreteLaplaceNoise
 from shared.rules import Predicate
 from shared.schema import Column
@@ -237,6 +238,26 @@ def test_what_never_meets_the_ratio_says_so(auditor: Auditor) -> None:
 
     assert not result.met
     assert "free of noise" in result.summary()
+
+
+def test_a_tree_that_is_fair_and_no_better_than_deciding_alike_is_called_useless(auditor: Auditor) -> None:
+    """Most people of every leaf have the label, and as many of each group come to it."""
+    kept = auditor.train("register", epsilon=10, **ASKED).trained.kept
+    assert kept.release.counts is not None
+    leaves = [
+        leaf.model_copy(update={"positive": (300, 300), "negative": (99, 99)}) for leaf in kept.release.counts.leaves
+    ]
+    counts = kept.release.counts.model_copy(update={"leaves": tuple(leaves)})
+    alike = replace(kept, release=kept.release.model_copy(update={"counts": counts}))
+
+    found = trained(LOANS, alike, ratio=0.8, reading=Reading())
+    shown = training_data(found, None)
+
+    assert found.tree is not None
+    assert found.tree.ratio.low > 0.8
+    assert (found.met, found.usable, shown.verdict) == (False, False, "none")
+    assert shown.headline.endswith("meet a ratio of 0.8 for sex and are better than deciding alike about everybody.")
+    assert "That is as fair, and needs no model" in shown.explanation
 
 
 def test_the_search_can_be_replaced(auditor: Auditor) -> None:
