@@ -149,7 +149,10 @@ def file_table(name: Path | str, *, missing: Sequence[str] = (), **csv: Any) -> 
     except ImportError as error:
         raise QuestionRefused(f"To read {path}, pip install 'pafer[parquet]', or write it as CSV.") from error
     except (OSError, ValueError) as error:
-        raise QuestionRefused(f"The data in {path} cannot be read: {error}") from error
+        raise QuestionRefused(
+            f"{path.name} cannot be read as a table: {error}. Name a Parquet file that ends in .parquet, or a CSV "
+            "file in UTF-8."
+        ) from error
     return table
 
 

@@ -133,10 +133,12 @@ def _draft(desk: Desk, draft: DraftQuestion) -> Response:
 def offers(planned: PlannedAudit) -> list[Offer]:
     """What could be asked at smaller and larger ε, ascending; what was planned alone, where the others have no price.
 
-    They have none if they are free, or in ε where the account adds up ρ: the holder says that of a plan alone.
+    They have none if they are free, refine an answer, or are in ε where the account adds up ρ: the holder says that of
+    a plan alone.
     """
     request, terms = planned.question.request, planned.question.dataset.terms
-    alone = request.loss.is_nothing or (terms.kind == "zcdp" and request.rho is None)
+    of_plan_alone = request.refines is not None or (terms.kind == "zcdp" and request.rho is None)
+    alone = request.loss.is_nothing or of_plan_alone
     curve = (planned.expectation,) if alone else planned.forecast.curve
     widest = max(one.width for one in curve) or 1.0
     return [_offer(planned, one, 100 * one.width / widest) for one in curve]

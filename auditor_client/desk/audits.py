@@ -18,6 +18,7 @@ from auditor_client.desk.pages import Sent, TheDesk, go, page
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedWatch
 from auditor_client.errors import QuestionRefused
+from auditor_client.findings.mending import counts_to_mend
 from auditor_client.findings.reading import FOUR_FIFTHS
 from auditor_client.findings.rehearsals import of_dataset
 from auditor_client.report.audit_data import AuditData
@@ -112,9 +113,19 @@ def _audit(desk: Desk, name: str, typed: Mapping[str, str] = NOTHING_TYPED, faul
     row = history_data([audit]).rows[0]
     return page(
         desk, "audit.html.j2", section="Audits", about=audit.question.dataset, name=name, audit=audit,
-        data=data, row=row, typed=typed, asked_for=typed.get("asked_for", desk.settings.asked_for or ""),
+        data=data, row=row, unmended=_why_not_mended(audit), typed=typed,
+        asked_for=typed.get("asked_for", desk.settings.asked_for or ""),
         fault=in_labels(fault), status=422 if fault else 200,
     )  # fmt: skip
+
+
+def _why_not_mended(audit: AuditResult) -> str:
+    """Why no changes that would mend the model can be looked for; empty where they can."""
+    try:
+        counts_to_mend(audit)
+    except QuestionRefused as error:
+        return in_labels(str(error))
+    return ""
 
 
 @router.get("/audits/{name}/report")

@@ -98,9 +98,7 @@ def mended(finding: Finding, ratio: float = 0.8) -> Mended:
     """
     if not 0 < ratio <= 1:
         raise QuestionRefused("The wanted `ratio` of the groups' rates is a number above 0 and at most 1.")
-    question = finding.question
-    _require_tree(question)
-    counts = read_leaves(finding.release, question)
+    question, counts = finding.question, counts_to_mend(finding)
     left_out = finding.first.left_out
     judged = [index for index, group in enumerate(question.groups) if group not in left_out]
     if len(judged) < 2:
@@ -153,6 +151,16 @@ def mended(finding: Finding, ratio: float = 0.8) -> Mended:
             found.bearable,
         ),
     )
+
+
+def counts_to_mend(finding: Finding) -> "LeafCounts":
+    """The counts of every leaf that changes are found by.
+
+    Raises:
+        QuestionRefused: The audit is of no tree, or its answer does not count every leaf by the label.
+    """
+    _require_tree(finding.question)
+    return read_leaves(finding.release, finding.question)
 
 
 def _require_tree(question: Question) -> None:

@@ -313,6 +313,14 @@ def a_training(started: OpenDesk) -> str:
     return f"/trainings/{result.note.file_name}"
 
 
+def mendable(started: OpenDesk) -> str:
+    asked: dict[str, Any] = {"columns": ["age", "citizen"], "favourable": ["granted"]}
+    metrics = ["statistical-parity", "equal-opportunity"]
+    with started.desk.auditor(asked_for="A review") as auditor:
+        audit = auditor.audit(started.model, "loans", ["sex"], "1", strategy="rules", metrics=metrics, **asked)
+    return audit.note.name.removeprefix("sha256:")
+
+
 def a_draft(started: OpenDesk) -> str:
     draft = started.desk.draft("register")
     draft.decision = "citizen"
@@ -344,13 +352,16 @@ def test_two_models_are_compared_in_one_question(browser: Browser, started: Open
 
 def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client: httpx.Client) -> None:
     root, name = started.desk.door.root, started.audit
-    report = client.get(f"{root}/compare/{name}/{name}")
+    by_leaf = client.get(f"{root}/audits/{mendable(started)}")
+    report, shown = client.get(f"{root}/compare/{name}/{name}"), client.get(f"{root}/audits/{name}")
     document = client.get(f"{root}/audits/{name}/report.json").json()
     mending = client.get(f"{root}/audits/{name}/mending")
 
     assert report.status_code == 200
     assert "nothing changed, for certain" in report.text
-    assert "What was asked" in client.get(f"{root}/audits/{name}").text
+    assert "What was asked" in shown.text
+    assert ("Look for changes" in shown.text, "Look for changes" in by_leaf.text) == (False, True)
+    assert "cannot be looked for. Mending weighs parity against accuracy" in shown.text
     assert document["receipt"].endswith(".json")
     assert client.get(f"{root}/over-time").status_code == 200
     assert 'lang="de"' in client.get(f"{root}/audits/{name}/report?language=de").text

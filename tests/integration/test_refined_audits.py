@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from auditor_client import Auditor, AuditResult
+from auditor_client.desk.asking import offers
 from auditor_client.errors import QuestionRefused
 from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FOUR_LEAVES
@@ -45,6 +46,18 @@ def test_a_finer_answer_costs_the_difference_and_is_read_by_itself(auditor: Audi
     assert third.parity.groups[0].rate.width < first.parity.groups[0].rate.width
     assert auditor.budget("loans").spent.document()["epsilon"] == "4"
     assert auditor.verify().ok
+
+
+def test_a_plan_of_a_finer_answer_has_its_price_and_no_other(auditor: Auditor) -> None:
+    """What other ε would cost only the holder says; as answers by themselves they would seem to cost more."""
+    first = auditor.audit(**ASKED, epsilon="0.1")
+
+    by_itself = auditor.plan(**ASKED, epsilon="0.4", people=1000)
+    finer = auditor.plan(**ASKED, epsilon="0.4", people=1000, refines=first.release.id)
+
+    assert [one.cost for one in offers(by_itself)] == ["ε = 0.1", "ε = 0.2", "ε = 0.4", "ε = 0.8", "ε = 1.6"]
+    assert [(one.amount, one.cost, one.planned) for one in offers(finer)] == [("0.4", "ε = 0.3", True)]
+    assert "ε = 0.3" in finer.summary()
 
 
 def test_a_report_says_what_the_chain_loses_and_what_the_answer_cost(auditor: Auditor) -> None:
