@@ -30,6 +30,7 @@ RUNS = 50_000
 RUNS_FOR_A_TENTH = 100_000
 RUNS_OVER_HTTP = 1000
 RUNS_WATCHED = 100
+RUNS_WITHOUT_QUANTUM = 300
 RUNS_OF_TRAININGS = 4000
 RUNS_OF_FAULTY_TRAININGS = 8000
 RUNS_WHERE_LITTLE_SHOWS = 24_000
@@ -159,26 +160,26 @@ def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
     }
 
 
-def watched(quantum_ms: int) -> dict[str, LossBound]:
+def watched(quantum_ms: int, *, runs: int) -> dict[str, LossBound]:
     """What times and texts show of two registers of which the holder counts one 150 ms longer than the other."""
     with holder_under_audit(quantum_ms=quantum_ms, fault=count_large_registers_slowly) as holder:
         watcher = Watcher(holder, EVERYTHING)
         watcher.watch(runs=WARM_UP, watched=False)
-        seen = watcher.watch(runs=RUNS_WATCHED, watched=True, first=WARM_UP)
+        seen = watcher.watch(runs=runs, watched=True, first=WARM_UP)
     return {
         what: examine_values(values_of(what, seen), epsilon=EPSILON, delta=0, alpha=ALPHA) for what in ASKED + WATCHED
     }
 
 
 def test_no_time_and_no_text_shows_how_long_a_count_took() -> None:
-    found = watched(quantum_ms=250)
+    found = watched(quantum_ms=250, runs=RUNS_WATCHED)
 
     assert {what: one.holds for what, one in found.items()} == dict.fromkeys(ASKED + WATCHED, True)
 
 
 def test_without_a_quantum_times_show_it() -> None:
-    """The negative control: of 50 pairs of times nearly all have to be apart."""
-    found = watched(quantum_ms=0)
+    """The negative control: of 150 pairs of times three quarters have to be apart."""
+    found = watched(quantum_ms=0, runs=RUNS_WITHOUT_QUANTUM)
 
     assert not found["latency"].holds
     assert not found["created"].holds
