@@ -24,6 +24,7 @@ from auditor_client.exchange.watch_verification import (
     verified_answers,
     verified_watch,
 )
+from auditor_client.findings.finding import MetricEstimate
 from auditor_client.report.view import Shown, View
 from auditor_client.report.watch_data import KeptWatch, WatchData, watch_data, watch_document, watch_lines
 from auditor_client.text import first_fault, loss_words
@@ -154,36 +155,46 @@ def kept_watches(receipts: Receipts, dataset: str | None = None) -> tuple[KeptWa
     )
 
 
-def watch_of(audit: AuditResult, epsilon: PrivacyAmount, *, margin: int = 0, draw: int = 1) -> Watch:
-    """The watch over the verdict that an audit came to, from its version of the records on.
+def watchable_parity(audit: AuditResult) -> MetricEstimate:
+    """The statistical parity that an audit found, whose verdict can be watched.
 
     Raises:
         QuestionRefused: The audit has no such verdict, or it is about what no watch can compare.
     """
     question, estimate = audit.question, audit.estimates.get(PARITY)
-    verdict = "" if estimate is None else str(estimate.verdict.value)
-    if estimate is None or estimate.threshold is None or verdict not in _VERDICTS:
-        raise QuestionRefused(
-            "A watch is over a verdict of statistical parity, meets or fails, and this audit has none: audit more "
-            "exactly first."
-        )
     if question.source.columns or question.strata or question.against or question.request.edges is not None:
         raise QuestionRefused(
             "A watch compares whom rules over declared columns accept: not scores, linked decisions, strata or two "
             "models."
+        )
+    if estimate is None or estimate.threshold is None or estimate.verdict.value not in _VERDICTS:
+        raise QuestionRefused(
+            "A watch is over a verdict of statistical parity, meets or fails, and this audit has none: audit more "
+            "exactly first."
         )
     if estimate.left_out:
         raise QuestionRefused(
             "This verdict leaves out groups that are small, and a watch compares all: audit by fewer columns, or "
             "without `judged`."
         )
+    return estimate
+
+
+def watch_of(audit: AuditResult, epsilon: PrivacyAmount, *, margin: int = 0, draw: int = 1) -> Watch:
+    """The watch over the verdict that an audit came to, from its version of the records on.
+
+    Raises:
+        QuestionRefused: The audit has no such verdict, or it is about what no watch can compare.
+    """
+    question, estimate = audit.question, watchable_parity(audit)
     plan = question.changed(metrics=(PARITY,), strategy=VERDICT).plan
     favourable, unfavourable = plan.batches[0].cells
     try:
         return Watch.model_validate(
             {
                 "sensitive": list(plan.sensitive), "threshold": f"{estimate.threshold:.9f}".rstrip("0").rstrip("."),
-                "verdict": verdict, "margin": margin, "epsilon": str(epsilon), "version": plan.version, "draw": draw,
+                "verdict": estimate.verdict.value, "margin": margin, "epsilon": str(epsilon), "version": plan.version,
+                "draw": draw,
                 "favourable": favourable.model_dump(mode="json", exclude_none=True),
                 "unfavourable": unfavourable.model_dump(mode="json", exclude_none=True),
             }

@@ -11,6 +11,7 @@ from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import stored_history
 from auditor_client.audits.mending import mend
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.watching import watchable_parity
 from auditor_client.desk.approvals import answer_or_wait, path_of
 from auditor_client.desk.desk import Desk
 from auditor_client.desk.fields import in_labels, require_purpose
@@ -113,16 +114,17 @@ def _audit(desk: Desk, name: str, typed: Mapping[str, str] = NOTHING_TYPED, faul
     row = history_data([audit]).rows[0]
     return page(
         desk, "audit.html.j2", section="Audits", about=audit.question.dataset, name=name, audit=audit,
-        data=data, row=row, unmended=_why_not_mended(audit), typed=typed,
+        data=data, row=row, unmended=_why_not(counts_to_mend, audit),
+        unwatched=_why_not(watchable_parity, audit), typed=typed,
         asked_for=typed.get("asked_for", desk.settings.asked_for or ""),
         fault=in_labels(fault), status=422 if fault else 200,
     )  # fmt: skip
 
 
-def _why_not_mended(audit: AuditResult) -> str:
-    """Why no changes that would mend the model can be looked for; empty where they can."""
+def _why_not(required: Callable[[AuditResult], object], audit: AuditResult) -> str:
+    """Why something cannot follow from an audit, as what is required for it says; empty where it can."""
     try:
-        counts_to_mend(audit)
+        required(audit)
     except QuestionRefused as error:
         return in_labels(str(error))
     return ""
