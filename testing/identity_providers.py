@@ -137,7 +137,12 @@ def identity_provider() -> Iterator[InventedProvider]:
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._answer(provider.document(self.path), 503)
+            if self.path.startswith("/authorize?"):  # whoever comes has signed in before
+                self.send_response(302)
+                self.send_header("Location", provider.sign_in(self.path))
+                self.end_headers()
+            else:
+                self._answer(provider.document(self.path), 503)
 
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["Content-Length"])).decode()

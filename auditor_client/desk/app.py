@@ -46,8 +46,13 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _sign_in_needed(request: Request, error: Exception) -> Response:
-    """The way to the identity provider; what is wrong, where the holder has none or does not answer."""
-    desk = request.app.state.desk
+    """The way to the identity provider; what is wrong, where the holder has none or does not answer.
+
+    A page that was looked at is gone back to; forms and tasks have said themselves where to go on.
+    """
+    desk: Desk = request.app.state.desk
+    if request.method == "GET" and "task" not in request.path_params:
+        desk.back = str(request.url.replace(scheme="", netloc="")).removeprefix(desk.door.root)
     try:
         return sign_in.sign_in_page(desk, sign_in.without_command(fault_text(error)))
     except NotFound:

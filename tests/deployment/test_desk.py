@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,9 @@ from auditor_client.desk.audits import ORDERS
 from auditor_client.desk.desk import Desk
 from auditor_client.settings import AuditorSettings
 from testing.browsers import PATIENCE_MS, PHONE_PX, violations
-from testing.holders import TestedHolder, listening, running_holder
+from testing.holders import TestedHolder, listening, running_holder, stopped_holder
+from testing.holders import opened as running
+from testing.identity_providers import AUDIENCE, NATIVE_CLIENT, identity_provider
 from testing.registers import LEARNABLE, learnable_csv
 from testing.waits import wait_until
 
@@ -101,20 +103,24 @@ def cookie(started: OpenDesk) -> dict[str, str]:
 
 
 @contextmanager
+def let_in(browser: Browser, started: OpenDesk, **options: Any) -> Iterator[Page]:
+    """A page without JavaScript of a browser that is let in."""
+    with browser.new_context(java_script_enabled=options.pop("script", False), **options) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        context.add_cookies(
+            [{"name": "desk", "value": cookie(started)["desk"], "domain": "127.0.0.1", "path": started.desk.door.root}]
+        )
+        yield context.new_page()
+
+
+@contextmanager
 def at_the_desk(browser: Browser, started: OpenDesk, **options: Any) -> Iterator[Page]:
-    """A page without JavaScript of a browser that is let in; what it complains about fails the test."""
-    context = browser.new_context(java_script_enabled=options.pop("script", False), **options)
-    context.set_default_timeout(PATIENCE_MS)
-    context.add_cookies(
-        [{"name": "desk", "value": cookie(started)["desk"], "domain": "127.0.0.1", "path": started.desk.door.root}]
-    )
-    page, complaints = context.new_page(), list[str]()
-    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("request", lambda asked: None if asked.url.startswith(started.url) else complaints.append(asked.url))
-    try:
+    """The same; what the page complains about fails the test, and what it asks of others."""
+    complaints = list[str]()
+    with let_in(browser, started, **options) as page:
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("request", lambda asked: None if asked.url.startswith(started.url) else complaints.append(asked.url))
         yield page
-    finally:
-        context.close()
     assert complaints == []
 
 
@@ -263,32 +269,27 @@ def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
 def test_a_refusal_stands_beside_its_field(browser: Browser, started: OpenDesk, tmp_path: Path) -> None:
     pickle = tmp_path / "model.pkl"
     pickle.write_bytes(b"\x80\x04\x95\x0b\x00")
-    context = browser.new_context(java_script_enabled=False)  # a page of status 422 is a complaint of the browser's
-    context.add_cookies(
-        [{"name": "desk", "value": cookie(started)["desk"], "domain": "127.0.0.1", "path": started.desk.door.root}]
-    )
-    page = context.new_page()
-    page.goto(f"{started.root}/new")
-    page.get_by_role("radio", name="register").check()
-    page.get_by_label("A model’s file").set_input_files(pickle)
-    page.get_by_role("button", name="Go on").click()
-    page.get_by_label("sex").check()
-    page.get_by_label("Privacy loss ε").fill("a little")
-    page.get_by_role("button", name="Show price and interval").click()
-    expect(page.get_by_role("alert")).to_contain_text("'a little' is no amount")
-    expect(page.get_by_label("Privacy loss ε")).to_have_attribute("aria-invalid", "true")
-    page.get_by_label("Privacy loss ε").fill("0.1")
-    page.get_by_text("How the answer is read").click()
-    page.get_by_label("Level of the intervals").fill("most")
-    page.get_by_role("button", name="Show price and interval").click()
-    level = page.get_by_label("Level of the intervals")
-    expect(level).to_have_attribute("aria-invalid", "true")
-    expect(level).to_be_visible()
-    expect(level).to_have_value("most")
-    level.fill("0.95")
-    page.get_by_role("button", name="Show price and interval").click()
-    expect(page.get_by_role("alert")).to_contain_text("opening a pickle runs whatever it holds")
-    context.close()
+    with let_in(browser, started) as page:  # which complains about a page of status 422
+        page.goto(f"{started.root}/new")
+        page.get_by_role("radio", name="register").check()
+        page.get_by_label("A model’s file").set_input_files(pickle)
+        page.get_by_role("button", name="Go on").click()
+        page.get_by_label("sex").check()
+        page.get_by_label("Privacy loss ε").fill("a little")
+        page.get_by_role("button", name="Show price and interval").click()
+        expect(page.get_by_role("alert")).to_contain_text("'a little' is no amount")
+        expect(page.get_by_label("Privacy loss ε")).to_have_attribute("aria-invalid", "true")
+        page.get_by_label("Privacy loss ε").fill("0.1")
+        page.get_by_text("How the answer is read").click()
+        page.get_by_label("Level of the intervals").fill("most")
+        page.get_by_role("button", name="Show price and interval").click()
+        level = page.get_by_label("Level of the intervals")
+        expect(level).to_have_attribute("aria-invalid", "true")
+        expect(level).to_be_visible()
+        expect(level).to_have_value("most")
+        level.fill("0.95")
+        page.get_by_role("button", name="Show price and interval").click()
+        expect(page.get_by_role("alert")).to_contain_text("opening a pickle runs whatever it holds")
 
 
 def test_axe_core_finds_nothing_wrong_and_no_page_is_wider(browser: Browser, started: OpenDesk) -> None:
@@ -410,6 +411,30 @@ def test_decisions_of_ones_own_are_sent_and_audited(started: OpenDesk, client: h
 
     assert sent.status_code == 303
     assert "the decisions in entscheid" in client.get(sent.headers["location"]).text
+
+
+def test_an_auditor_signs_in_elsewhere_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+    """On the way to the budgets, without a key; the provider is another site, as it is in life."""
+    stopped = stopped_holder(tmp_path / "holder")
+    with identity_provider() as provider:
+        provider.issuer = provider.issuer.replace("127.0.0.1", "localhost")
+        oidc = provider.settings(auditor_client_id=NATIVE_CLIENT)
+        with running(replace(stopped.settings, oidc=oidc), stopped.admin_key) as holder:
+            settings = AuditorSettings(
+                holder_url=holder.url, oidc_audience=AUDIENCE, state=tmp_path / "state", receipts=tmp_path / "receipts"
+            )
+            with opened(settings) as (desk, port):
+                signing = OpenDesk(desk, holder, tmp_path, "", port)
+                with let_in(browser, signing) as page:
+                    page.goto(f"{signing.root}/budgets")
+                    expect(page.get_by_role("alert")).to_contain_text("you are not signed in")
+                    page.get_by_role("button", name="Sign in at localhost").click()
+                    page.wait_for_url(f"{signing.root}/budgets")
+                    expect(page.get_by_role("heading", name="register")).to_be_visible()
+                    page.goto(f"{signing.root}/sign-in")
+                    page.get_by_role("button", name="Sign out").click()
+                    expect(page.get_by_role("heading", level=1)).to_have_text("You are signed out")
+    assert len(provider.revoked) == 1
 
 
 def test_what_cannot_follow_from_an_audit_is_not_offered(started: OpenDesk, client: httpx.Client) -> None:

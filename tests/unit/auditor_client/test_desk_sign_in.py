@@ -93,7 +93,7 @@ def test_a_person_comes_from_the_sign_in_to_the_budgets_and_out_again(signing: S
     home = signing.back(provider.sign_in(url), cookie)
     kept = KeptSignIn(signing.desk.settings).read()
     assert kept is not None
-    assert f'content="0; url={root}"' in home.text
+    assert f'content="0; url={root}/new"' in home.text
     assert parse_qs(urlsplit(url).query)["redirect_uri"] == [f"http://127.0.0.1:{PORT}/signed-in"]
     assert signing.ask("GET", f"{root}/new").status_code == 200
     assert signing.holder.headers["Authorization"] == f"Bearer {kept.access_token}"
