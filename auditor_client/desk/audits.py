@@ -18,7 +18,7 @@ from auditor_client.desk.fields import in_labels, require_purpose
 from auditor_client.desk.pages import Sent, TheDesk, go, page
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedWatch
-from auditor_client.errors import QuestionRefused
+from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.findings.mending import counts_to_mend
 from auditor_client.findings.reading import FOUR_FIFTHS
 from auditor_client.findings.rehearsals import of_dataset
@@ -125,7 +125,7 @@ def _why_not(required: Callable[[AuditResult], object], audit: AuditResult) -> s
     """Why something cannot follow from an audit, as what is required for it says; empty where it can."""
     try:
         required(audit)
-    except QuestionRefused as error:
+    except (QuestionRefused, EstimationRefused) as error:
         return in_labels(str(error))
     return ""
 
