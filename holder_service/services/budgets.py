@@ -95,13 +95,12 @@ def budget_of(store: LedgerStore, *, dataset: str, auditor: str) -> Budget:
 def every_budget(store: LedgerStore, *, population: str | None = None, auditor: str | None = None) -> list[Budget]:
     """All accounts with all populations, of one population or auditor where given."""
     with store.database.read() as connection:
-        names = sorted({dataset.population for dataset in datasets.every(connection)})
+        populations = {dataset.population for dataset in datasets.every(connection)}
+        caps = ledger.newest_of_populations(connection)
         return [
-            shown(store, name, holder, balance, ledger.population_balance(connection, name))
-            for name in names
-            if population in (None, name)
-            for holder, balance in ledger.accounts_of(connection, name).items()
-            if auditor in (None, holder)
+            shown(store, name, holder, entry.event.account or Balance(), caps[name].event.cap or Balance())
+            for (name, holder), entry in ledger.newest_of_accounts(connection, population=population).items()
+            if name in populations and auditor in (None, holder)
         ]
 
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from holder_service.domain.errors import HolderError
+from holder_service.domain.ledger import Entry
 from holder_service.domain.notices import EndingKey, OpenAccount, notices
 from holder_service.durable_files import durable_file
 from holder_service.records.files import RecordFiles
 from holder_service.services import approvals
 from holder_service.services.ledger_store import LedgerStore
-from holder_service.storage import accounts, datasets, ledger_views
+from holder_service.storage import accounts, datasets, ledger, ledger_views
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger_views import EntryFilter
 from shared.notices import Notice, Thresholds
@@ -44,17 +45,17 @@ def now_of(store: LedgerStore, thresholds: Thresholds) -> tuple[Notice, ...]:
 
 
 def _open_accounts(connection: Connection) -> list[OpenAccount]:
-    asking = [one.name for one in accounts.every(connection) if one.role == "auditor" and not one.disabled]
-    audited = {
-        one.population for one in datasets.every(connection) if not one.retired and one.rehearsal is None
-    }  # fmt: skip
-    return [
-        OpenAccount(
-            name, auditor, ledger_views.backwards(connection, EntryFilter(population=name, auditor=auditor))
-        )
-        for name in sorted(audited)
-        for auditor in (None, *asking)
-    ]  # fmt: skip
+    asking = {one.name for one in accounts.every(connection) if one.role == "auditor" and not one.disabled}
+    audited = {one.population for one in datasets.every(connection) if not one.retired and one.rehearsal is None}
+    newest: dict[tuple[str, str | None], Entry] = {}
+    newest.update(((name, None), entry) for name, entry in ledger.newest_of_populations(connection).items())
+    newest.update((of, entry) for of, entry in ledger.newest_of_accounts(connection).items() if of[1] in asking)
+    found = []
+    for (name, auditor), start in sorted(newest.items(), key=lambda one: (one[0][0], one[0][1] or "")):
+        if name in audited:
+            of_account = EntryFilter(population=name, auditor=auditor)
+            found.append(OpenAccount(name, auditor, ledger_views.backwards(connection, of_account, start=start)))
+    return found
 
 
 def _ending_keys(connection: Connection, now: datetime) -> list[EndingKey]:

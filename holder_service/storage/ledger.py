@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, true, update
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event, loss_columns
 from holder_service.storage.datasets import Dataset, dataset_of_row
 from holder_service.storage.prepared import Prepared
-from holder_service.storage.tables import datasets, entries, ledger_head, populations, releases
+from holder_service.storage.tables import accounts, datasets, entries, ledger_head, populations, releases
 from shared import nonces
 from shared.amounts import Loss
 from shared.relations import NeighbouringRelation
@@ -48,6 +48,22 @@ _ACCOUNT_BALANCE = (
     .limit(1)
 )
 
+_SEQUENCE_OF_POPULATION = (
+    select(entries.c.sequence)
+    .where(entries.c.population == populations.c.name)
+    .order_by(entries.c.sequence.desc())
+    .limit(1)
+    .correlate(populations)
+    .scalar_subquery()
+)
+_SEQUENCE_OF_ACCOUNT = (
+    select(entries.c.sequence)
+    .where(entries.c.population == populations.c.name, entries.c.auditor == accounts.c.name)
+    .order_by(entries.c.sequence.desc())
+    .limit(1)
+    .correlate(populations, accounts)
+    .scalar_subquery()
+)
 _NEWEST = select(entries.c.cap).where(entries.c.population == datasets.c.population).order_by(entries.c.sequence.desc())
 _ACCOUNT_STATE = Prepared(
     select(
@@ -150,13 +166,30 @@ def account_state(connection: Connection, dataset: str, auditor: str) -> Account
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:
     """Every auditor's balance with a population, by name."""
-    names = connection.execute(
-        select(entries.c.auditor)
-        .where(entries.c.population == population, entries.c.auditor.is_not(None))
-        .distinct()
-        .order_by(entries.c.auditor)
-    ).scalars()
-    return {name: account_balance(connection, population, name) for name in names.all()}
+    found = newest_of_accounts(connection, population=population)
+    return {auditor: entry.event.account or Balance() for (_, auditor), entry in found.items()}
+
+
+def newest_of_populations(connection: Connection) -> dict[str, Entry]:
+    """The newest entry about each population, in one statement, by the population's name and in that order."""
+    newest = select(_SEQUENCE_OF_POPULATION).select_from(populations)
+    query = select(entries).where(entries.c.sequence.in_(newest)).order_by(entries.c.population)
+    return {row.population: entry_of_row(row) for row in connection.execute(query)}
+
+
+def newest_of_accounts(connection: Connection, *, population: str | None = None) -> dict[tuple[str, str], Entry]:
+    """The newest entry about each auditor's account with each population, or with one, in one statement.
+
+    Each account is looked up by itself in the index: that takes no longer in a long ledger.
+
+    Returns:
+        Them by population and auditor, in this order; without auditors about whom there is no entry.
+    """
+    newest = select(_SEQUENCE_OF_ACCOUNT).select_from(populations.join(accounts, true()))
+    if population is not None:
+        newest = newest.where(populations.c.name == population)
+    query = select(entries).where(entries.c.sequence.in_(newest)).order_by(entries.c.population, entries.c.auditor)
+    return {(row.population, row.auditor): entry_of_row(row) for row in connection.execute(query)}
 
 
 def was_charged(connection: Connection, population: str) -> bool:

@@ -69,12 +69,12 @@ def newest(connection: Connection, which: EntryFilter, *, before: int | None, li
     return [entry_of_row(row) for row in connection.execute(query)]
 
 
-def backwards(connection: Connection, which: EntryFilter) -> Iterator[Entry]:
-    """The same, all of them as they are taken: the newest alone at first, then more at once."""
-    before, limit = None, 1
-    while found := newest(connection, which, before=before, limit=limit):
+def backwards(connection: Connection, which: EntryFilter, *, start: Entry) -> Iterator[Entry]:
+    """All entries that pass a filter, newest first, from one that does on; they are read as they are taken."""
+    found = [start]
+    while found:
         yield from found
-        before, limit = found[-1].sequence, 100
+        found = newest(connection, which, before=found[-1].sequence, limit=100)
 
 
 def in_order(

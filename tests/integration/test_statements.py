@@ -32,6 +32,31 @@ def test_a_release_asks_the_database_eleven_times(sqlite_holder: TestedHolder) -
     assert len(said) - 2 == RELEASE_STATEMENTS
 
 
+@pytest.mark.parametrize("path", ["/notices", "/budgets"])
+def test_many_accounts_are_looked_at_in_as_many_statements_as_one(holder: TestedHolder, path: str) -> None:
+    """Notices are looked for after each charge: a holder with many auditors has nothing else to do otherwise."""
+    holder.holder.notices.close()
+    asked: list[str] = []
+    engine = holder.holder.store.database._engine
+    event.listen(engine, "before_cursor_execute", lambda _, __, statement, *___: asked.append(statement))
+
+    def statements() -> int:
+        asked.clear()
+        holder.admin("GET", path).raise_for_status()
+        return len(asked)
+
+    few = statements()
+    for name in ("census", "staff"):
+        assert holder.declare(name).status_code == 200
+        for auditor in ("A", "B", "C"):
+            if name == "census":
+                holder.open_auditor(auditor)
+            holder.grant("1", dataset=name, auditor=auditor)
+
+    assert statements() == few
+    assert len(holder.admin("GET", "/budgets").json()["budgets"]) == 10
+
+
 def test_prepared_statements_find_the_same(holder: TestedHolder) -> None:
     """Row by row and type by type, also where there is nothing."""
     released = holder.release(plan()).json()
