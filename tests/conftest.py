@@ -33,6 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", default="1/1", help="K/N: every Nth test, from the Kth on")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Whatever drives a browser is slow."""
+    if "browser" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(trylast=True)  # of the tests that the other options leave
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests of the share alone."""

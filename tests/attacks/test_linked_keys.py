@@ -130,6 +130,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [seen_in_time(tmp_path_factory, share) for share in SHARES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["answers", "lines", "series", "files", "period", "states"])
 def test_linking_shows_nothing_of_whose_keys_are_known(seen: list[dict[str, Any]], what: str) -> None:
     everybody, half, nobody = (one[what] for one in seen)

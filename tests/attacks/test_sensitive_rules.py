@@ -63,6 +63,7 @@ def cells(schema: Schema) -> st.SearchStrategy[list[Cell]]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

@@ -104,6 +104,7 @@ def test_an_amount_that_is_none_is_refused_before_anything_starts(tmp_path: Path
     assert not (tmp_path / "holder").exists()
 
 
+@pytest.mark.slow
 def test_a_holder_that_does_not_start_is_reported_at_once(tmp_path: Path) -> None:
     """A home that was never initialised: the holder's own words are in its log, and nobody waits for the limit."""
     started_s = time.monotonic()

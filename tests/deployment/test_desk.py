@@ -467,6 +467,7 @@ def test_no_page_can_be_kept_framed_or_scripted_and_none_has_the_key(started: Op
         assert started.holder.auditor_key not in answer.text + str(answer.headers)
 
 
+@pytest.mark.slow
 def test_the_command_serves_loopback_alone_and_ends_without_a_trace(started: OpenDesk, tmp_path: Path) -> None:
     environment = {
         **os.environ, "AUDITOR_HOLDER_URL": started.holder.url, "AUDITOR_API_KEY": started.holder.auditor_key,

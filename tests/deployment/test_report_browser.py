@@ -13,7 +13,6 @@ from testing.browsers import PATIENCE_MS, PHONE_PX, violations
 from testing.report_pages import KINDS, report_pages
 
 PHONE: dict[str, Any] = {"viewport": {"width": PHONE_PX, "height": 844}, "is_mobile": True}
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="session")

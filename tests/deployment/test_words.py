@@ -22,6 +22,7 @@ ROOMS_THAT_COMPUTE = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_word_to_avoid_is_an_identifier() -> None:
     assert avoided_identifiers(sources_of(), avoided_entries()) == []
 

@@ -144,6 +144,7 @@ def test_a_linked_label_says_what_people_turned_out_to_be(
             assert abs(group.rate.value - members["favourable"].mean()) < 0.02
 
 
+@pytest.mark.slow
 def test_everything_outlives_a_restart_of_both(tmp_path: Path, people: pd.DataFrame, decisions: pd.DataFrame) -> None:
     asked: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "decision": "decision"}
     receipts = tmp_path / "receipts"
@@ -180,6 +181,7 @@ def test_a_deleted_column_is_gone_and_its_releases_stay(
     assert first.release.id in {audit.release.id for audit in auditor.history()}
 
 
+@pytest.mark.slow
 def test_what_the_holder_refuses_is_said_in_plain_words(auditor: Auditor, decisions: pd.DataFrame) -> None:
     with pytest.raises(QuestionRefused, match="declares a column 'age'"):
         auditor.link(decisions, "register", name="age", value="decision")
@@ -209,6 +211,7 @@ def run(holder: TestedHolder, tmp_path: Path) -> Callable[..., str]:
     return invoked
 
 
+@pytest.mark.slow
 def test_commands_cut_a_score_into_bands_by_own_data(
     run: Callable[..., str], people: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -282,6 +285,7 @@ def test_a_boosted_models_figures_are_the_makers_own_up_to_the_noise(
     assert "read exactly: 0 of" in result.to_html()
 
 
+@pytest.mark.slow
 def test_two_models_of_different_makers_are_compared(
     auditor: Auditor, boosters: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -296,6 +300,7 @@ def test_two_models_of_different_makers_are_compared(
     assert [check.fault for check in check_bundle(bundle).checks] == [None, None]
 
 
+@pytest.mark.slow
 def test_a_score_outlives_a_restart_and_is_computed_again_for_new_records(
     tmp_path: Path, boosters: dict[str, Path]
 ) -> None:

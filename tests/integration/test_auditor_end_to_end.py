@@ -199,6 +199,7 @@ def test_an_earlier_version_is_answered_again_after_a_reload(
     assert newer.release.version == earlier.release.version + 1
 
 
+@pytest.mark.slow
 def test_the_command_line_audits_a_file_and_verifies_its_receipts(
     holder: TestedHolder, model: Pipeline, tmp_path: Path
 ) -> None:

@@ -396,6 +396,7 @@ def test_an_empty_zip_file_is_no_bundle(tmp_path: Path) -> None:
         check_bundle(tmp_path / "out.zip")
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_and_checks_a_bundle_and_shows_the_history(evidence: Path, tmp_path: Path) -> None:
     directory = evidence / "receipts"
 
@@ -413,6 +414,7 @@ def test_the_command_line_writes_and_checks_a_bundle_and_shows_the_history(evide
     assert "Statistical parity" in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_plan_shows_every_strategy_and_finds_the_smallest_epsilon(auditor: Auditor, people: pd.DataFrame) -> None:
     before = spent(auditor)
     features = people.drop(columns=["sex", "origin"])

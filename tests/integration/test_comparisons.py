@@ -163,6 +163,7 @@ def test_kept_answers_of_both_models_are_enough(auditor: Auditor) -> None:
     assert found.first.release != found.second.release
 
 
+@pytest.mark.slow
 def test_kept_answers_of_a_tree_and_of_a_score_are_enough(
     auditor: Auditor, features: pd.DataFrame, logistic: LogisticRegression
 ) -> None:
@@ -178,6 +179,7 @@ def test_kept_answers_of_a_tree_and_of_a_score_are_enough(
     require_own_supports(found.second, features, lambda person: decided_by(logistic, person))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["rules", "verdict"])
 def test_own_data_count_either_models_cells(
     auditor: Auditor, features: pd.DataFrame, logistic: LogisticRegression, strategy: str, tmp_path: Path

@@ -86,6 +86,7 @@ def serving(env: Mapping[str, str]) -> Iterator[tuple["subprocess.Popen[str]", s
         process.communicate()
 
 
+@pytest.mark.slow
 def test_set_up_serve_ask_and_stop_gracefully(tmp_path: Path) -> None:
     """A release that is being answered when the holder gets SIGTERM still leaves, and is charged."""
     env = environment(tmp_path / "home", HOLDER_RELEASE_QUANTUM_MS=str(QUANTUM_MS))
@@ -221,6 +222,7 @@ def load_from_no_folder_and_rehearse(env: dict[str, str], dataset: str) -> None:
     assert json.loads(done(run(["admin", "records", "loads", dataset, "--json"], env))) == {"loads": []}
 
 
+@pytest.mark.slow
 def test_every_call_of_the_administrator_has_a_command(
     env: dict[str, str], served: TestedHolder, tmp_path: Path
 ) -> None:

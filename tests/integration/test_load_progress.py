@@ -216,6 +216,7 @@ def terminal() -> Iterator[tuple[int, bytearray]]:
     os.close(mine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "own"), [("load", False), ("records load", True)], ids=["a running holder", "this machine's own"]
 )
@@ -232,6 +233,7 @@ def test_a_terminal_shows_how_far_a_load_is(holder: TestedHolder, lake: Path, co
     assert output == "Version 2 of register is loaded.\n"
 
 
+@pytest.mark.slow
 def test_a_refusal_stands_whole_in_a_terminal(holder: TestedHolder, lake: Path) -> None:
     (lake / "register.csv").write_bytes(register_csv() + b"no record\n")
     with terminal() as (screen, shown):

@@ -155,6 +155,7 @@ def test_free_answers_come_to_an_end_and_are_answered_again(
     assert "cost nothing" in another.json()["detail"]
 
 
+@pytest.mark.slow
 def test_an_audit_that_costs_nothing_is_planned_without_epsilon(holder: TestedHolder, tmp_path: Path) -> None:
     with auditor(holder, tmp_path) as asking:
         planned = asking.plan(OVER_40, "survey", ["origin"], metrics=["statistical-parity"])

@@ -43,6 +43,7 @@ KNOWN: Final = {"dataset": "register", "auditor": "ADR", "population": "register
 both_modes = pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 
 
+@pytest.mark.slow
 @both_modes
 def test_no_call_answers_otherwise_than_documented(lasting_holder: TestedHolder, mode: GenerationMode) -> None:
     require_as_documented(lasting_holder, mode, examples=EXAMPLES)

@@ -49,6 +49,7 @@ def publish(holder: TestedHolder, *arguments: Path | str) -> Result:
     return CliRunner().invoke(app, ["publish", *map(str, arguments)], env=env)
 
 
+@pytest.mark.slow
 def test_reports_and_bundles_are_pages_that_lead_to_each_other(
     holder: TestedHolder, bundle: Path, tmp_path: Path
 ) -> None:

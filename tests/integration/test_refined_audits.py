@@ -48,6 +48,7 @@ def test_a_finer_answer_costs_the_difference_and_is_read_by_itself(auditor: Audi
     assert auditor.verify().ok
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_finer_answer_has_its_price_and_no_other(auditor: Auditor) -> None:
     """What other ε would cost only the holder says; as answers by themselves they would seem to cost more."""
     first = auditor.audit(**ASKED, epsilon="0.1")

@@ -134,6 +134,7 @@ def test_the_documented_example_of_another_data_set_runs(tmp_path: Path, monkeyp
     assert len(rows) == 2 * len(BUDGETS)
 
 
+@pytest.mark.slow
 def test_the_page_has_every_table_and_figure_and_needs_no_network(analyses: list[Analysis], tmp_path: Path) -> None:
     output = Output(tmp_path)
     of_5 = invented_experiment_1(analyses[:1], experiment_1.TABLE_5_BUDGETS)
@@ -164,6 +165,7 @@ def test_the_page_has_every_table_and_figure_and_needs_no_network(analyses: list
     assert "<script" not in page
 
 
+@pytest.mark.slow
 def test_without_data_the_command_says_where_it_looks(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.reproduction", "tables", "--quick", "--output", str(tmp_path)]
 

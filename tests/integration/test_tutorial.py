@@ -51,6 +51,7 @@ def test_every_cell_of_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.Mon
         assert abs(ratio.value - figure) <= 3 * ratio.width + 0.001, metric
 
 
+@pytest.mark.slow
 def test_the_notebook_is_kept_without_outputs() -> None:
     document = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
 

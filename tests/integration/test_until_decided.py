@@ -59,6 +59,7 @@ def spent(auditor: Auditor, dataset: str = "loans") -> str:
     return loss.get("rho", loss["epsilon"])
 
 
+@pytest.mark.slow
 def test_looks_end_when_the_verdict_is_decided_and_cost_what_the_last_loses(auditor: Auditor, tmp_path: Path) -> None:
     found = auditor.audit(**LONG)
     looks, number = found.reading.looks, found.look
@@ -82,6 +83,7 @@ def test_looks_end_when_the_verdict_is_decided_and_cost_what_the_last_loses(audi
     assert check_bundle(write_bundle(tmp_path / "bundle.zip", list(kept), auditor.receipts)).ok
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_each_look_would_cost_and_show_at_its_own_level(auditor: Auditor, tmp_path: Path) -> None:
     """The planted fault reads every look at the level of all together, whose intervals are narrower."""
     asked = {**LONG, "people": 400, "ratio": 0.9, "first_look": "0.01"}
@@ -110,6 +112,7 @@ def test_a_plan_says_what_each_look_would_cost_and_show_at_its_own_level(auditor
         auditor.plan(**asked, join=True)
 
 
+@pytest.mark.slow
 def test_reports_say_which_look_it_was_and_that_all_hold_together(auditor: Auditor) -> None:
     found = auditor.audit(**HOPELESS)
 

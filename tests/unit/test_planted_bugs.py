@@ -27,6 +27,7 @@ def test_its_tests_exist(bug: Bug) -> None:
         assert f"def {name}" in Path(TREE / file).read_text()
 
 
+@pytest.mark.slow
 def test_the_cases_of_a_test_that_bugs_name_exist() -> None:
     """A case has the name that its values have, so only collecting shows it."""
     cases = sorted({test for bug in BUGS for test in bug.tests if "[" in test})

@@ -197,6 +197,7 @@ def test_what_a_question_needs_is_made_before_its_price_is_asked(auditor: Audito
     assert steps.count("Waiting for the column 'score'") == 1  # looked at three times, with nothing else to say
 
 
+@pytest.mark.slow
 def test_own_data_that_cut_bands_also_count_the_people(auditor: Auditor) -> None:
     own = pd.DataFrame({"hours": [*range(61)] * 20})
 

@@ -201,6 +201,7 @@ def test_a_plan_is_priced_and_spends_nothing(run: Command, model: Path, holder: 
     assert holder.ledger == []
 
 
+@pytest.mark.slow
 def test_a_plan_has_the_level_of_the_intervals_that_it_expects(run: Command, model: Path) -> None:
     asked = [*QUESTION, "--people", "442"]
     usual = run("plan", model, *asked, "--json").document
@@ -220,6 +221,7 @@ def test_two_models_are_not_compared_within_strata(run: Command, model: Path) ->
     assert "--by" in refused.err
 
 
+@pytest.mark.slow
 def test_a_plan_begins_with_what_is_not_known_of_the_people(run: Command, model: Path) -> None:
     unknown, known = run("plan", model, *QUESTION), run("plan", model, *QUESTION, "--people", "442")
 
@@ -230,6 +232,7 @@ def test_a_plan_begins_with_what_is_not_known_of_the_people(run: Command, model:
     assert run("plan", model, *QUESTION, "--json").document["assumption"]["people"] is None
 
 
+@pytest.mark.slow
 def test_an_audit_is_asked_as_its_plan_for_so_many_people_was(run: Command, model: Path) -> None:
     """Also by default: what is right for any number is said to be, and is the strategy of few people."""
     for people, strategy in (("200", "verdict"), ("1000000", "rules"), (None, "rules")):
@@ -476,6 +479,7 @@ def start(holder: SimulatedHolder, directory: Path, *arguments: str | Path) -> "
     )
 
 
+@pytest.mark.slow
 def test_a_lying_holder_is_exit_code_2_and_no_traceback(holder: SimulatedHolder, model: Path, tmp_path: Path) -> None:
     holder.after_signing = lambda document: document["charge"].update(epsilon="0.1")
 

@@ -190,6 +190,7 @@ def test_the_assumed_counts_have_the_assumed_shares_rate_and_ratio() -> None:
     assert accepted[1] / sizes[1] == pytest.approx(accepted[0] / sizes[0] / 2, abs=0.001)
 
 
+@pytest.mark.slow
 def test_a_verdict_is_the_likelier_the_farther_the_truth_is_from_the_threshold() -> None:
     found = {chance.ratio: chance for chance in chances(question(epsilon="0.02", assumption=Assumption(people=5_000)))}
 
@@ -216,6 +217,7 @@ def test_a_forecast_is_of_the_groups_that_would_be_judged() -> None:
     assert found[0.5].fails > 0.9
 
 
+@pytest.mark.slow
 def test_chances_are_those_of_audits_of_another_seed() -> None:
     """Within four standard errors; at half the ε they are not."""
     asked = question(epsilon="0.02", assumption=Assumption(people=5_000))
@@ -242,6 +244,7 @@ def test_a_ratio_that_the_accepted_share_does_not_admit_is_left_out() -> None:
     assert [chance.ratio for chance in found] == [0.8, 0.85, 0.9, 1.0]
 
 
+@pytest.mark.slow
 def test_an_unknown_number_of_people_is_said_with_what_others_would_give() -> None:
     unknown, known = (forecast(question(epsilon="0.1", assumption=Assumption(people=n))) for n in (None, 10_000))
 
@@ -252,6 +255,7 @@ def test_an_unknown_number_of_people_is_said_with_what_others_would_give() -> No
     assert (known.other_people, known.rules_from) == (None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "others"), [(800, []), (1_000, []), (5_000, [1_000])])
 def test_no_more_people_are_supposed_than_the_dataset_has_at_most(most: int, others: list[int]) -> None:
     dataset = LOANS.model_copy(update={"records_max": most})

@@ -165,6 +165,7 @@ def test_a_note_gives_the_strata_again(audits: dict[str, AuditResult]) -> None:
     assert again.strata == audits["verdict"].question.strata
 
 
+@pytest.mark.slow
 def test_a_forecast_says_what_strata_give_and_cost() -> None:
     asked = question(by="region", strategy="verdict", assumption=Assumption(people=3_000))
 

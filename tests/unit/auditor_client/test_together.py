@@ -195,6 +195,7 @@ def test_what_a_score_says_is_part_of_what_holds_together() -> None:
     assert {share.level for group in figures.distribution for share in group} == {with_bands}
 
 
+@pytest.mark.slow
 def test_a_plan_expects_wider_intervals_of_a_joint_reading() -> None:
     asked = question(epsilon="0.1", metrics=(PARITY, ODDS))
 

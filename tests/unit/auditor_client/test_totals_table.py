@@ -127,6 +127,7 @@ def test_the_supposed_ratio_is_that_of_a_group_that_has_people() -> None:
     assert accepted[1] / 200 == pytest.approx(accepted[2] / 400 / 2)
 
 
+@pytest.mark.slow
 def test_a_plan_shows_what_knowing_buys() -> None:
     """Group totals and supports each make the interval narrower for small groups, and both together most."""
     found = forecast(question(epsilon="0.1", assumption=Assumption(people=2_000, accepted=0.2))).knowing
@@ -137,6 +138,7 @@ def test_a_plan_shows_what_knowing_buys() -> None:
     assert max(width[True, False], width[False, True]) < width[False, False]
 
 
+@pytest.mark.slow
 def test_a_forecast_uses_the_totals_that_are_given() -> None:
     asked = question(epsilon="0.1", assumption=Assumption(people=2_000, accepted=0.2))
     known = asked.changed(known_totals=GroupTotals(people=((1_000, 1_000), (1_000, 1_000))))

@@ -224,6 +224,7 @@ def test_means_have_the_standard_error_of_the_mean_and_the_share_that_meets_four
     assert line["runs"] == 4
 
 
+@pytest.mark.slow
 def test_each_rival_is_compared_once_and_the_better_of_ours_is_the_one_with_the_larger_difference() -> None:
     compared = at_equal_parity(invented_rows(seeds=3))
 

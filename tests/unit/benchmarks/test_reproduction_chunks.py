@@ -39,6 +39,7 @@ def run(chunks: list[Squares], folder: Path, *, workers: int = 1) -> Progressed:
     return run_chunks(chunks, folder, what="squares", workers=workers, console=Console(quiet=True))
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again_and_all_rows_are_there(tmp_path: Path) -> None:
     log = tmp_path / "log"
     chunks = [Squares(number, log) for number in range(4)]

@@ -58,6 +58,7 @@ def every_test(features: Sequence[BinnedFeature]) -> Iterator[Any]:
             yield from (split.left, split.right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
 def test_no_small_register_is_too_odd(algorithm: dict[str, Any], tmp_path: Path) -> None:
     """Nobody in it, one label alone, one bin, many groups, missing values: the leaves of a model part all."""

@@ -68,6 +68,7 @@ def refusals(source: Path, content: list[bytes], records_max: int = ROWS) -> lis
     return said[0]
 
 
+@pytest.mark.slow
 def test_faults_of_all_parts_are_named_in_the_order_of_the_file(registers: Path, tmp_path: Path) -> None:
     """A value, an empty line and a line without an end, each in another part; then one that nobody can read beyond."""
     content = (registers / "csv").read_bytes().splitlines(keepends=True)

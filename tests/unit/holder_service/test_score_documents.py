@@ -7,6 +7,7 @@ from checks.score_documents import by_hand, fuzz, refused
 HOSTILE = dict(by_hand())
 
 
+@pytest.mark.slow
 def test_documents_changed_at_random_are_refused_or_computed_right() -> None:
     tried = fuzz(300, seed=11)
 
@@ -15,6 +16,7 @@ def test_documents_changed_at_random_are_refused_or_computed_right() -> None:
     assert tried.ends["refused as it is read"] > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_document_that_would_hurt_is_refused(name: str) -> None:
     assert refused(HOSTILE[name]())

@@ -98,6 +98,7 @@ def counted_in_parts(example: Example, folder: Path, rng: random.Random) -> Coun
     return sum(parts, nobody).reshape(len(example.cells), groups)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(example=examples(), seed=st.integers(0, 2**32))
 def test_any_division_is_counted_as_the_local_engine_counts(example: Example, seed: int) -> None:

@@ -110,6 +110,7 @@ def test_columns_name_the_inputs_in_order() -> None:
     assert read.tree == read_object(load_object(content, "m"), request).tree
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_and_nothing_else() -> None:
     survived, peak, faults = survivors(FORMATS["lightgbm"], 100)
 
