@@ -101,10 +101,6 @@ class Given(TypedDict, total=False):
     wait_approval: float | None
 
 
-def _state_folder() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "pafer"
-
-
 class AuditorSettings(BaseModel):
     """How to reach the holder, and where receipts are, and the holder's pinned keys: one directory for one holder.
 
@@ -119,7 +115,7 @@ class AuditorSettings(BaseModel):
     token_file: Path | None = None
     oidc_issuer: str | None = None
     oidc_audience: str | None = None
-    state: Path = Field(default_factory=_state_folder)
+    state: Path | None = None
     receipts: Path = DEFAULT_RECEIPTS
     allow_plain_http: bool = False
     organisation: Words | None = None
@@ -131,6 +127,23 @@ class AuditorSettings(BaseModel):
     def key(self) -> str | Path | None:
         """What shows who asks: the key, or the file of a token; None for what a sign-in left."""
         return self.token_file if self.api_key is None else self.api_key.get_secret_value()
+
+    @property
+    def state_folder(self) -> Path:
+        """The private folder of sign-ins; by default one in the home directory.
+
+        Raises:
+            SettingsRefused: There is no home directory.
+        """
+        if self.state is not None:
+            return self.state
+        try:
+            return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "pafer"
+        except RuntimeError as error:
+            raise SettingsRefused(
+                "Your key is not set, and there is no home directory that a sign-in could be in: set "
+                f"{SETTINGS['api_key'].variable} or {SETTINGS['state'].variable}."
+            ) from error
 
 
 def load_settings(

@@ -12,7 +12,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
@@ -29,14 +29,25 @@ if sys.platform != "win32":
     import fcntl
 
 AHEAD_S: Final = 60.0
-"""How long before its end a token is renewed."""
+"""How long before its end a token is renewed, or in the last half of its life, if that is shorter."""
+LIFE_S_MAX: Final = 86_400.0
+"""How long a token is good for at most: no holder takes one for longer."""
 TOKEN_CHARACTERS_MAX: Final = 16 * 1024
 _FILE_BYTES_MAX: Final = 64 * 1024
 _renewing: Final = threading.Lock()
 
 
 class SignedIn(BaseModel):
-    """What somebody signed in for, and the tokens: hidden in every text, and in one file alone."""
+    """What somebody signed in for, and the tokens: hidden in every text, and in one file alone.
+
+    Attributes:
+        holder_url: Whom the tokens are sent to.
+        offer: At which provider, for what.
+        access_token: What shows who asks.
+        refresh_token: What renews it; None if nothing does.
+        expires: When the token ends, in seconds of the Unix epoch, by this machine's clock.
+        life_s: How long it was good for.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,6 +56,12 @@ class SignedIn(BaseModel):
     access_token: str = Field(repr=False)
     refresh_token: str | None = Field(repr=False)
     expires: float
+    life_s: float
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it need not be renewed yet."""
+        return self.expires - time.time() > min(AHEAD_S, self.life_s / 2)
 
     @classmethod
     def of(cls, holder_url: str, offer: SignInOffer, answer: dict[str, Any], before: Self | None = None) -> Self:
@@ -67,22 +84,24 @@ class SignedIn(BaseModel):
                 f"The token is not for {readable(offer.audience)} alone, so it was not sent to the holder. The "
                 "administrators of provider and holder have to agree on its audience."
             )
-        life = answer.get("expires_in")
-        if not isinstance(life, int | float):
-            life = claims["exp"] - claims["iat"] if _has_times(claims) else AHEAD_S
+        given = answer.get("expires_in")
+        if not isinstance(given, int | float):
+            given = claims["exp"] - claims["iat"] if _has_times(claims) else AHEAD_S
+        life_s = min(max(given, 0.0), LIFE_S_MAX)
         kept = renewing if isinstance(renewing, str) else before.refresh_token if before else None
         return cls(
-            holder_url=holder_url, offer=offer, access_token=token, refresh_token=kept, expires=time.time() + life
-        )
+            holder_url=holder_url, offer=offer, access_token=token, refresh_token=kept, expires=time.time() + life_s,
+            life_s=life_s,
+        )  # fmt: skip
 
 
 class KeptSignIn:
     """The file of the sign-in at one holder; what is in it is sent to no other."""
 
-    def __init__(self, settings: AuditorSettings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: AuditorSettings) -> None:
         self.holder_url = settings.holder_url.rstrip("/")
-        self.path = settings.state / f"sign-in-{hashlib.sha256(self.holder_url.encode()).hexdigest()[:32]}.json"
-        self._clock = clock
+        name = f"sign-in-{hashlib.sha256(self.holder_url.encode()).hexdigest()[:32]}.json"
+        self.path = settings.state_folder / name
 
     def read(self) -> SignedIn | None:
         """What is kept; None if nothing is.
@@ -108,9 +127,9 @@ class KeptSignIn:
         return kept if kept.holder_url == self.holder_url else None
 
     def keep(self, signed_in: SignedIn) -> None:
-        """Put it into the file, which nobody else can read."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_durably(self.path, signed_in.model_dump_json().encode())
+        """Put a new sign-in into the file, which nobody else can read; one that is being renewed is over then."""
+        with self._alone():
+            self._write(signed_in)
 
     def token(self) -> str:
         """A token that is good for now, renewed if it is about to expire.
@@ -120,16 +139,16 @@ class KeptSignIn:
             ProviderUnavailable: It has expired, and the provider does not answer.
         """
         kept = self._current()
-        if kept.expires > self._clock() + AHEAD_S:
+        if kept.is_fresh:
             return kept.access_token
         with self._alone():
             kept = self._current()
-            if kept.expires > self._clock() + AHEAD_S:
+            if kept.is_fresh:
                 return kept.access_token
             try:
                 return self._renewed(kept).access_token
             except ProviderUnavailable:
-                if kept.expires > self._clock():
+                if kept.expires > time.time():
                     return kept.access_token
                 raise
 
@@ -170,12 +189,15 @@ class KeptSignIn:
                 "again: `auditor login`."
             )
         renewed = SignedIn.of(kept.holder_url, kept.offer, answer, kept)
-        self.keep(renewed)
+        self._write(renewed)
         return renewed
+
+    def _write(self, signed_in: SignedIn) -> None:
+        write_durably(self.path, signed_in.model_dump_json().encode())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """While no other thread and no other process renews."""
+        """While no other thread and no other process changes the file."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:

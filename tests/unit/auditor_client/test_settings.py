@@ -1,5 +1,6 @@
 """Settings: where they come from, what wins, and that a key never shows."""
 
+import pwd
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,19 @@ def test_a_token_counts_instead_of_a_key_and_never_beside_one(tmp_path: Path) ->
     for other in ("AUDITOR_API_KEY", "AUDITOR_API_KEY_FILE"):
         with pytest.raises(SettingsRefused, match="Both a key and a token"):
             load_settings({}, {**url, "AUDITOR_TOKEN_FILE": str(file), other: str(file)})
+
+
+def test_a_key_needs_no_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container of a user that the system does not know there is none."""
+    unknown = "no such user"
+
+    def refuse(_: int) -> None:
+        raise KeyError(unknown)
+
+    for name in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", refuse)
+
+    assert shown_by(load_settings({}, ENVIRONMENT)) == "environment-key"
+    with pytest.raises(SettingsRefused, match="AUDITOR_API_KEY or AUDITOR_STATE"):
+        shown_by(load_settings({"holder_url": "https://flag.example"}, {}))

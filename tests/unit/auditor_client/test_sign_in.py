@@ -230,6 +230,51 @@ def test_a_token_is_renewed_once_by_whoever_comes_first(provider: InventedProvid
     assert stat.S_IMODE(kept.path.stat().st_mode) == 0o600
 
 
+def test_a_sign_in_during_a_renewal_is_the_one_that_is_kept(
+    provider: InventedProvider, settings: AuditorSettings
+) -> None:
+    """Who signs in as somebody else while another process renews must not go on asking as the one before."""
+    kept = signed_in(provider, settings, life_s=AHEAD_S / 2)
+    one = begun(settings)
+    new = one.complete(answer(provider, one.url, sub="OTHER"))
+    exchange, reached, go_on = provider.exchange, threading.Event(), threading.Event()
+
+    def slowly(form: dict[str, str], authorization: str) -> dict[str, Any] | None:
+        reached.set()
+        assert go_on.wait(30)
+        return exchange(form, authorization)
+
+    provider.exchange = slowly  # type: ignore[method-assign]  # the provider takes its time
+    renewing = threading.Thread(target=kept.token)
+    renewing.start()
+    assert reached.wait(30)
+    keeping = threading.Thread(target=lambda: KeptSignIn(settings).keep(new))
+    keeping.start()
+    keeping.join(0.5)  # long enough for who does not wait to come first, and be overwritten
+    go_on.set()
+    for thread in (renewing, keeping):
+        thread.join()
+
+    assert kept.read() == new
+
+
+@pytest.mark.parametrize(
+    ("life_s", "renewed"), [(40, 1), (0, 3), (10**400, 1), (None, 1)], ids=["short", "none", "endless", "unsaid"]
+)
+def test_a_token_of_a_short_life_is_not_renewed_at_each_call(
+    provider: InventedProvider, settings: AuditorSettings, life_s: int | None, renewed: int
+) -> None:
+    """What a provider says of a token's life is bounded; where it says nothing, the token itself does."""
+    kept, granted = signed_in(provider, settings, life_s=-1), provider.granted
+    provider.granted = lambda claims: {**granted(claims), "expires_in": life_s}  # type: ignore[method-assign]
+
+    for _ in range(3):
+        kept.token()
+
+    assert provider.renewed == renewed
+    assert kept.read() is not None
+
+
 def test_a_sign_in_that_is_not_renewed_leads_back(provider: InventedProvider, settings: AuditorSettings) -> None:
     kept = signed_in(provider, settings, life_s=-1)
     provider.renewable.clear()
