@@ -66,9 +66,10 @@ def one_of(approvals: Sequence[Approval], named: str) -> Approval:
     found = [one for one in approvals if _hex(one.id).startswith(_hex(named).removesuffix("…"))]
     if len(found) == 1 and named:
         return found[0]
+    if found:
+        raise QuestionRefused(f"Several of your requests about that dataset begin with {named!r}: give more of the id.")
     raise QuestionRefused(
-        f"{'Several' if found else 'None'} of your requests about that dataset {'have' if found else 'has'} an id that "
-        f"begins with {named!r}: give more of it, as `Auditor.approvals` shows it."
+        f"No request of yours about that dataset begins with {named!r}; `Auditor.approvals` lists them."
     )
 
 

@@ -2,12 +2,20 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Generic
 
 from auditor_client.approval_words import approval_words
-from auditor_client.errors import ApprovalAwaited, HolderLied, HolderUnavailable, ReceiptsDamaged
+from auditor_client.errors import (
+    ApprovalAwaited,
+    HolderLied,
+    HolderUnavailable,
+    ProviderUnavailable,
+    ReceiptsDamaged,
+)
+from auditor_client.exchange.calls import awaited
 from auditor_client.exchange.holder import HolderClient, UnverifiedRelease
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import AnyRelease
@@ -107,25 +115,34 @@ class ChargedAnswers:
     def _once_approved(self, ask: Callable[[HolderClient], UnverifiedRelease], asked: AskedOnce) -> UnverifiedRelease:
         """What comes; where a budget officer has to approve it first, that is waited for as long as is wanted."""
         try:
+            return self._asked(ask, asked)
+        except ApprovalAwaited as error:
+            if not self.holder.wait_approval_s:
+                raise
+            self.on_step(f"{approval_words(error.approval)} Waiting for that")
+            found = self._decided(error.approval, asked)
+            if found.state not in ("approved", "declined", "answered"):
+                raise awaited(found) from error
+        return self._asked(ask, asked)
+
+    def _asked(self, ask: Callable[[HolderClient], UnverifiedRelease], asked: AskedOnce) -> UnverifiedRelease:
+        """What comes, if that is no request about something else."""
+        try:
             return ask(self.holder)
         except ApprovalAwaited as error:
             asked.require_same(error.approval)
-            if not self.holder.wait_approval_s:
-                raise
-            self.on_step(str(error))
-            found = self._decided(error.approval)
-            if found.state not in ("approved", "declined", "answered"):
-                raise ApprovalAwaited(approval_words(found), found) from error
-        return ask(self.holder)
+            raise
 
-    def _decided(self, approval: Approval) -> Approval:
-        """A request once it does not wait any more, or when nobody decided in time."""
+    def _decided(self, found: Approval, asked: AskedOnce) -> Approval:
+        """A request once it does not wait any more, or when nobody decided in time; what is away meanwhile may be."""
         give_up_at, pause_s = time.monotonic() + self.holder.wait_approval_s, FIRST_PAUSE_S
-        while approval.state == "waiting" and (left_s := give_up_at - time.monotonic()) > 0:
+        while found.state == "waiting" and (left_s := give_up_at - time.monotonic()) > 0:
             time.sleep(min(pause_s, left_s))
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            approval = self.holder.approval(approval.dataset, approval.id)
-        return approval
+            with suppress(HolderUnavailable, ProviderUnavailable):
+                found = self.holder.approval(found.dataset, asked.release)
+            asked.require_same(found)
+        return found
 
     def _evidence(self, body: bytes) -> str:
         """Keep a false answer, and say where; a failure to keep it must not hide that it is false."""

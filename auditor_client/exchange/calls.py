@@ -166,7 +166,7 @@ class HttpCaller:
         if answer.status in (200, 201, 204):
             return answer.body
         if answer.status == 202:
-            raise _awaited(fitted(Approval, answer.body, path))
+            raise awaited(fitted(Approval, answer.body, path))
         failure = self._failure(answer, path)
         if isinstance(failure, Unauthenticated) and callable(self._key):
             raise SignInNeeded(f"The holder no longer takes your sign-in: {failure} Sign in again: `auditor login`.")
@@ -382,12 +382,11 @@ def fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:
         ) from error
 
 
-def _awaited(approval: Approval) -> ApprovalAwaited:
-    """What somebody reads whose request waits, and what to do."""
+def awaited(approval: Approval) -> ApprovalAwaited:
+    """What somebody reads whose request has no answer yet, and what to do."""
+    again = " Ask the same again once it is approved, then you get the answer." if approval.state == "waiting" else ""
     return ApprovalAwaited(
-        f"{approval_words(approval)} Ask the same again once it is approved, then you get the answer; "
-        f"`Auditor.approvals` shows its state. Its id is {approval.id}.",
-        approval,
+        f"{approval_words(approval)}{again} `Auditor.approvals` shows its state. Its id is {approval.id}.", approval
     )
 
 

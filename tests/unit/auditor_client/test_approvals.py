@@ -12,14 +12,16 @@ import pytest
 
 from auditor_client.approval_words import one_of
 from auditor_client.errors import ApprovalAwaited, HolderLied, QuestionRefused
+from auditor_client.exchange import answers
 from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
+from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
 from shared.amounts import Loss
 from shared.approvals import Approval
 from shared.plans import Plan, identity
 from testing.registers import plan
-from testing.simulated_holder import KEY, SimulatedHolder
+from testing.simulated_holder import KEY, SimulatedHolder, send
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")
 
@@ -83,6 +85,51 @@ def test_a_request_that_is_not_what_was_asked_is_a_lie(
         )
 
 
+@pytest.mark.parametrize("lie", ["while it waits", "once it is approved"])
+def test_a_request_that_becomes_another_while_it_is_waited_for_is_a_lie(
+    simulated: SimulatedHolder, http: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: str
+) -> None:
+    """It is away for a moment first, which ends nothing."""
+    monkeypatch.setattr(answers, "FIRST_PAUSE_S", 0.001)
+    dearer: dict[str, Any] = {"charge": {"epsilon": "2", "delta": "0"}}
+    approved = document(state="approved")
+    replies = [(202, document()), (502, {}), (200, document()), (200, document(**dearer))]
+    if lie == "once it is approved":
+        replies[3:] = [(200, approved), (202, {**approved, **dearer})]
+
+    def take_over(handler: BaseHTTPRequestHandler) -> bool:
+        if handler.path.endswith("/keys"):
+            return False
+        status, sent = replies.pop(0)
+        send(handler, status, json.dumps(sent).encode())
+        return True
+
+    simulated.take_over = take_over
+    client = HolderClient(http, url=simulated.url, key=KEY, wait_approval_s=60, limits=CallLimits(attempts=1))
+
+    with pytest.raises(HolderLied, match="ε = 2"):
+        ChargedAnswers(client, Receipts(tmp_path), print).answered(
+            lambda holder: holder.release("register", PLAN),
+            never_verified,
+            asked=AskedOnce(document()["id"], Loss(500_000_000)),
+            again="",
+        )
+    assert replies == []
+
+
+@pytest.mark.parametrize(("state", "again"), [("waiting", True), ("expired", False), ("outdated", False)])
+def test_what_to_do_about_a_request_is_said_by_its_state(
+    simulated: SimulatedHolder, client: HolderClient, state: str, again: bool
+) -> None:
+    simulated.reply(202, json.dumps(document(state=state)).encode(), to="/releases")
+
+    with pytest.raises(ApprovalAwaited) as waited:
+        client.release("register", PLAN)
+
+    assert ("again once it is approved" in str(waited.value)) == again
+    assert "`Auditor.approvals`" in str(waited.value)
+
+
 def never_verified(*_: Any) -> Any:
     """Nothing came that could be verified."""
     raise AssertionError
@@ -113,6 +160,6 @@ def test_a_request_is_named_by_the_beginning_of_its_id() -> None:
 
     assert one_of(requests, "b").id == requests[2].id
     assert one_of(requests, "sha256:a2").id == requests[1].id
-    for named in ("a", "c", ""):
-        with pytest.raises(QuestionRefused, match="id that begins with"):
+    for named, what in (("a", "Several.*give more"), ("c", "No request.*lists them"), ("", "Several.*give more")):
+        with pytest.raises(QuestionRefused, match=what):
             one_of(requests, named)
