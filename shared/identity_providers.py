@@ -114,7 +114,7 @@ def is_address(url: str, *, plain: bool) -> bool:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        if not fullmatch("[!-~]+", url) or not host or parts.username is not None or parts.fragment:
+        if not fullmatch("[!-~]+", url) or not host or parts.port == 0 or parts.username is not None or parts.fragment:
             return False
         return parts.scheme == "https" or (plain and parts.scheme == "http" and is_loopback(host))
     except ValueError:  # brackets without an address, or a port that is no number

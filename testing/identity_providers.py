@@ -157,7 +157,7 @@ def identity_provider() -> Iterator[InventedProvider]:
                 error = provider.device_errors[0] if "device_code" in form and provider.device_errors else ""
                 answer = provider.exchange(form, self.headers.get("Authorization", ""))
                 del provider.device_errors[: bool(error)]
-                self._answer(answer, 400, error or "invalid_grant")
+                self._answer(answer, 400 if provider.answers else 503, error or "invalid_grant")
 
         def _answer(self, document: dict[str, Any] | None, failure: int, error: str = "invalid_grant") -> None:
             self.send_response(failure if document is None else 200)

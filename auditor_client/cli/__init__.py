@@ -12,6 +12,8 @@ from typing import Annotated, Final
 import typer
 
 from auditor_client.cli import audits, bundles, columns, desk, holders, signing_in, trainings, watches
+from auditor_client.cli.output import show_step
+from auditor_client.exchange.calls import report_retries
 
 OFFER: Final = "What there is"
 AUDITS: Final = "Audits"
@@ -124,3 +126,4 @@ def before_every_command(
     ] = False,
 ) -> None:
     """Take the flags that no command has."""
+    report_retries(show_step)

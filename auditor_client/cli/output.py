@@ -17,7 +17,6 @@ from auditor_client.auditor import Auditor
 from auditor_client.cli.options import Connection, Output
 from auditor_client.cli.spelling import in_flags
 from auditor_client.errors import ApprovalAwaited, AuditorError, SettingsRefused
-from auditor_client.exchange.calls import report_retries
 from auditor_client.report.view import Shown
 from auditor_client.settings import load_settings
 from auditor_client.text import readable
@@ -31,10 +30,11 @@ _progress = Console(stderr=True)
 def an_auditor(connection: Connection) -> Iterator[Auditor]:
     """An auditor for one command."""
     flags = {**dict(connection), "api_key_file": connection.key_file}
-    with clear_errors():
-        report_retries(_show_step)
-        with Auditor.from_settings(load_settings(flags, os.environ, connection.config), on_step=_show_step) as auditor:
-            yield auditor
+    with (
+        clear_errors(),
+        Auditor.from_settings(load_settings(flags, os.environ, connection.config), on_step=show_step) as auditor,
+    ):
+        yield auditor
 
 
 @contextmanager
@@ -100,5 +100,6 @@ def print_sentences_and_table(table: tables.Table) -> None:
     print_table(table.columns, table.rows)
 
 
-def _show_step(step: str) -> None:
+def show_step(step: str) -> None:
+    """What is done now, on standard error."""
     _progress.print(f"{readable(in_flags(step))} …", markup=False, highlight=False, soft_wrap=True, style="dim")

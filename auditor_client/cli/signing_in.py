@@ -4,7 +4,7 @@ import os
 import webbrowser
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Annotated, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import typer
 
@@ -19,7 +19,7 @@ from auditor_client.text import readable
 from shared.flags import Without
 from shared.identity_providers import SignInOffer
 
-Holder = Annotated[Connection, Without(("receipts", "asked_for", "key_file", "token_file"))]
+Holder = Annotated[Connection, Without(("receipts", "asked_for", "wait_approval", "key_file", "token_file"))]
 _PAGE: Final = "You can close this page, and go back to the terminal: it says whether you are signed in.\n"
 
 
@@ -81,8 +81,15 @@ def _confirm(settings: AuditorSettings, offer: SignInOffer) -> None:
     typer.echo(f"The holder at {settings.holder_url} has you sign in at")
     typer.echo(f"    {readable(offer.issuer)}")
     typer.echo(f"as {readable(offer.client_id)}, for {readable(offer.audience)} ({readable(offer.scope)}).")
-    if not typer.confirm("Is that where you sign in? Type your password nowhere else"):
-        fail("Nothing was sent there. Ask the holder's administrator, in another way, where auditors sign in.")
+    try:
+        said = input("Is that where you sign in? Type your password nowhere else [y/N]: ")
+    except EOFError:  # nobody is there to be asked
+        said = ""
+    if said.strip().lower() not in ("y", "yes"):
+        fail(
+            "Nothing was sent there. Ask the holder's administrator, in another way, where auditors sign in; "
+            "AUDITOR_OIDC_ISSUER names it beforehand."
+        )
 
 
 def _show_code(address: str, code: str) -> None:
@@ -110,6 +117,9 @@ class _Listener(HTTPServer):
             self.handle_request()
         return self.found
 
+    def handle_error(self, *_: object) -> None:
+        """Say nothing: whoever goes away early, or sends what is no request, is no fault."""
+
 
 class _Back(BaseHTTPRequestHandler):
     """Answers what belongs to the sign-in, and nothing else that other pages and programs of this machine may send."""
@@ -119,10 +129,10 @@ class _Back(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Take the answer, if it is to the sign-in that was begun."""
-        parts = urlsplit(self.path)
-        query = dict(parse_qsl(parts.query))
+        path, _, brought = self.path.partition("?")
+        query = dict(parse_qsl(brought))
         own = f"127.0.0.1:{self.server.server_port}"
-        is_answer = self.headers.get_all("Host") == [own] and parts.path == CALLBACK
+        is_answer = self.headers.get_all("Host") == [own] and path == CALLBACK
         if is_answer and self.server.begun.is_answered_by(query.get("state", "")):
             self.server.found = query
             self._say(200, _PAGE)

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 import stamina
@@ -287,20 +288,22 @@ def ask_provider(method: str, url: str, form: Mapping[str, str] | None = None) -
         ProviderUnavailable: There is no answer in time, or none of that form.
     """
     if not is_address(url, plain=True):
-        raise ProviderUnavailable("The identity provider names an address that is neither of https nor of this machine")
-    address = httpx.URL(url)
+        raise ProviderUnavailable(
+            "The identity provider is said to be at an address that is neither of https nor of this machine. Report it "
+            "to the holder's administrator."
+        )
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     timeout = httpx.Timeout(PROVIDER_S)
-    request = httpx.Request(method, url, data=form, headers=headers, extensions={"timeout": timeout.as_dict()})
     give_up_at = time.monotonic() + PROVIDER_S
     try:
-        with httpx.Client(trust_env=address.scheme == "https") as http:
+        request = httpx.Request(method, url, data=form, headers=headers, extensions={"timeout": timeout.as_dict()})
+        with httpx.Client(verify=_authorities(), trust_env=request.url.scheme == "https") as http:
             answer = _within(PROVIDER_S, lambda: _received(http, request, give_up_at, PROVIDER_BYTES_MAX))
         return answer.status, parsed(answer.body, "a sign-in") if answer.body.strip() else {}
-    except (httpx.HTTPError, TimeoutError, _TooLong, HolderUnavailable) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError, _TooLong, HolderUnavailable) as error:
         raise ProviderUnavailable(
-            f"The identity provider at {address.host} does not answer as it has to ({type(error).__name__}). Try again "
-            "in a moment; what was signed in before is kept."
+            f"The identity provider at {urlsplit(url).hostname} does not answer as it has to ({type(error).__name__}). "
+            "Try again in a moment; what was signed in before is kept."
         ) from None
 
 

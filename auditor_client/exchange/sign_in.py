@@ -156,14 +156,18 @@ def sign_in_by_device(
     if status != 200 or not all(isinstance(begun.get(name), str) for name in names):
         raise ProviderUnavailable("The identity provider begins no sign-in on another machine.")
     show(readable(begun["verification_uri"]), readable(begun["user_code"]))
-    every_s, until = _seconds(begun, "interval", 5.0), time.monotonic() + _seconds(begun, "expires_in", SIGN_IN_S)
+    every_s = max(_seconds(begun, "interval", 5.0), 1.0)
+    until = time.monotonic() + _seconds(begun, "expires_in", SIGN_IN_S)
     form = {**client, "grant_type": _DEVICE_CODE, "device_code": begun["device_code"]}
     while time.monotonic() < until:
         wait(every_s)
-        status, answer = ask_provider("POST", endpoint(discovery, "token_endpoint"), form)
+        try:
+            status, answer = ask_provider("POST", endpoint(discovery, "token_endpoint"), form)
+        except ProviderUnavailable:
+            status, answer = 503, {}
         if status == 200:
             return SignedIn.of(settings.holder_url.rstrip("/"), offer, answer)
-        if answer.get("error") == "slow_down":
+        if answer.get("error") == "slow_down" or status in (429, 503):
             every_s += 5.0
         elif answer.get("error") != "authorization_pending":
             raise SignInRefused("The identity provider did not sign you in. Begin again.")

@@ -1,6 +1,7 @@
 """Signing in as an auditor: at the provider that was confirmed, for this holder alone, and renewed without a word."""
 
 import logging
+import socket
 import stat
 import threading
 import time
@@ -12,6 +13,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import httpx
 import pytest
+from stamina.instrumentation import set_on_retry_hooks
 from typer.testing import CliRunner
 
 from auditor_client import Auditor
@@ -25,7 +27,7 @@ from auditor_client.errors import (
     SignInNeeded,
     SignInRefused,
 )
-from auditor_client.exchange.sessions import AHEAD_S, KeptSignIn, SignedIn
+from auditor_client.exchange.sessions import AHEAD_S, KeptSignIn, SignedIn, discovered
 from auditor_client.exchange.sign_in import SignInBegun, offered, sign_in_by_device
 from auditor_client.settings import AuditorSettings
 from shared.identity_providers import SignInOffer
@@ -90,6 +92,10 @@ def test_a_person_signs_in_asks_and_signs_out(
         own = urlsplit(back).netloc
 
         def visit() -> None:
+            for broken in (b"GET http://[ HTTP/1.1\r\n\r\n", b"\xff\r\n\r\n"):
+                with socket.create_connection(("127.0.0.1", urlsplit(back).port or 0)) as program:
+                    program.sendall(broken)
+                    program.recv(1)
             strangers = (
                 (back.replace("state=", "state=x"), own), (back.replace("/signed-in", "/other"), own),
                 (back, "rebound.example"), (back, own),
@@ -106,15 +112,18 @@ def test_a_person_signs_in_asks_and_signs_out(
     monkeypatch.delenv("AUDITOR_API_KEY", raising=False)
     caplog.set_level(logging.DEBUG)
     refused = CliRunner().invoke(app, ["login"], input="n\n")
-    assert (refused.exit_code, asked, provider.asked) == (2, [], {}), (
+    unasked = CliRunner().invoke(app, ["login"], input="")
+    assert (refused.exit_code, unasked.exit_code, asked, provider.asked) == (2, 2, [], {}), (
         "nothing is asked of an issuer that is not confirmed"
     )
+    assert "AUDITOR_OIDC_ISSUER names it beforehand." in unasked.stderr
     outcome = CliRunner().invoke(app, ["login"], input="y\n")
     query = parse_qs(urlsplit(asked[0]).query)
     kept = KeptSignIn(settings).read()
     access, renewing = secrets_of(kept)
 
     assert outcome.exit_code == 0, outcome.output
+    assert "Traceback" not in outcome.output, "nothing on this machine breaks it off"
     assert provider.issuer in outcome.output
     assert [one.status_code for one in visited] == [404, 404, 404, 200]
     assert query["resource"] == [AUDIENCE]
@@ -204,6 +213,23 @@ def test_a_holder_cannot_send_its_auditors_anywhere(
     with pytest.raises(kind):
         offered(settings.model_copy(update=more))
     assert provider.asked == {}
+
+
+@pytest.mark.parametrize("address", ["https://login.example:port", "https://login.example:99999", "https://xn--/"])
+def test_an_address_that_is_none_is_a_sentence(address: str) -> None:
+    with pytest.raises(ProviderUnavailable, match="identity provider"):
+        discovered(address)
+
+
+def test_a_holder_that_is_away_is_asked_again_in_words(settings: AuditorSettings) -> None:
+    set_on_retry_hooks(None)
+    with socket.create_server(("127.0.0.1", 0)) as unheard:
+        address = f"http://127.0.0.1:{unheard.getsockname()[1]}"
+
+    outcome = CliRunner().invoke(app, ["login", "--holder-url", address], env={"AUDITOR_STATE": str(settings.state)})
+
+    assert outcome.exit_code == 2
+    assert "Asking again in" in outcome.stderr
 
 
 def test_where_there_is_nothing_to_sign_in_that_is_said(holder: SimulatedHolder, settings: AuditorSettings) -> None:
@@ -332,6 +358,12 @@ def test_a_token_that_the_holder_refuses_leads_back(
         auditor.datasets()
 
 
+def away_at_first(provider: InventedProvider, waited: list[float], seconds: float) -> None:
+    """Wait, and have the provider not answer after the first time."""
+    waited.append(seconds)
+    provider.answers = len(waited) > 1
+
+
 def test_a_machine_without_a_browser_is_signed_in_by_a_code(
     provider: InventedProvider, settings: AuditorSettings
 ) -> None:
@@ -348,6 +380,9 @@ def test_a_machine_without_a_browser_is_signed_in_by_a_code(
     assert shown == [(f"{provider.issuer}/device", "ABCD-EFGH")]
     assert waited == [1.0, 1.0, 6.0], "asked to slow down once"
     assert signed.refresh_token in provider.renewable
+    waited.clear()
+    sign_in_by_device(settings, offered(settings), show, lambda seconds: away_at_first(provider, waited, seconds))
+    assert waited == [1.0, 6.0], "a provider that is away is asked less often, and ends nothing"
     provider.device_errors = ["access_denied"]
     with pytest.raises(SignInRefused):
         sign_in_by_device(settings, offered(settings), show, waited.append)
