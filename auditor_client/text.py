@@ -23,7 +23,7 @@ def readable(text: str) -> str:
 def first_fault(error: ValidationError) -> tuple[str, str]:
     """Where a document does not fit its type first, as a path ("batches.0"), and why; without the value there."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return ".".join(map(str, first["loc"])), first["msg"]
+    return ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
 
 
 def loss_words(loss: Loss) -> str:

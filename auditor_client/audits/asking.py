@@ -14,7 +14,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import ONLY_ADDED_NOISE
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.reading import Reading
-from auditor_client.text import no_such
+from auditor_client.text import first_fault, no_such
 from shared.schema import ColumnType
 
 Values = TypeVar("Values", bound=BaseModel)
@@ -267,9 +267,9 @@ def made(kind: type[Values], values: Mapping[str, Any]) -> Values:
     try:
         return kind(**values)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
+        first, (_, why) = error.errors(include_url=False, include_context=False)[0], first_fault(error)
         raise QuestionRefused(
-            f"`{first['loc'][0]}`: {first['msg']}; not {first['input']!r}. Give another value, or leave it out."
+            f"`{first['loc'][0]}`: {why}; not {first['input']!r}. Give another value, or leave it out."
         ) from error
 
 

@@ -87,7 +87,7 @@ def rehearse(
     own: OnHandAndLooks,
     about: About,
     output: AuditOutput,
-    connection: Connection,
+    connection: Annotated[Connection, Without(("wait_approval",))],
 ) -> None:
     """Try an audit on the rehearsal of a dataset: invented people, nothing is charged, and everything says so."""
     with an_auditor(connection) as auditor:

@@ -9,7 +9,7 @@ import typer
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import Connection, DatasetIfAny, Output
+from auditor_client.cli.options import Connection, DatasetIfAny, JsonOnly
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
 from auditor_client.errors import ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
@@ -59,7 +59,7 @@ def check(
     keys: Annotated[
         Path | None, typer.Option(help="The holder's keys as you got them from the holder, instead of the bundle's.")
     ] = None,
-    output: Annotated[Output, Without(("report",))],
+    output: JsonOnly,
 ) -> None:
     """Check an evidence bundle: the signatures, and every figure computed again and compared."""
     with clear_errors():

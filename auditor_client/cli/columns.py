@@ -7,13 +7,10 @@ import typer
 
 from auditor_client.audits.asking import LinkRequest
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import Dataset, Output, Reaching
+from auditor_client.cli.options import Dataset, JsonOnly, Reaching
 from auditor_client.cli.output import an_auditor, print_json, print_table
 from auditor_client.text import marked_name
 from shared.columns import ColumnDescription
-from shared.flags import Without
-
-JsonOnly = Annotated[Output, Without(("report",))]
 
 
 @with_flags

@@ -7,7 +7,7 @@ import typer
 from auditor_client.approval_words import approval_table, one_of
 from auditor_client.cli.completion import datasets as names_of_datasets
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import Connection, DatasetIfAny, Directory, Output
+from auditor_client.cli.options import Connection, DatasetIfAny, Directory, JsonOnly
 from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json, print_sentences_and_table, print_table
 from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
@@ -15,7 +15,6 @@ from auditor_client.tables import budget_table, dataset_table
 from auditor_client.text import marked_name
 from shared.flags import Without
 
-JsonOnly = Annotated[Output, Without(("report",))]
 WithoutReceipts = Annotated[Connection, Without(("receipts", "asked_for", "wait_approval"))]
 
 

@@ -86,6 +86,10 @@ class Output(BaseModel):
         return self
 
 
+JsonOnly = Annotated[Output, Without(("report", "language"))]
+"""The output of a command that writes no page."""
+
+
 class AuditOutput(Output):
     """Where an audit goes, and what its verdict does."""
 

@@ -11,6 +11,7 @@ from auditor_client.cli.completion import datasets
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import OUTPUT, Connection, Output, TrainingOutput
 from auditor_client.cli.output import an_auditor, print_json, print_sentences_and_table, require_writable, show
+from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
 from shared.flags import Without
 
@@ -38,6 +39,8 @@ def train(
     The learners of publications promise no ratio: their model is always written, and only an audit says how fair it is.
     """
     with an_auditor(connection) as auditor:
+        if output.price and (output.report or out):
+            raise QuestionRefused("A price has neither a page nor a model: leave --report and --out out.")
         for path in (output.report, out):
             require_writable(path)
         if output.price:

@@ -7,12 +7,10 @@ import typer
 
 from auditor_client.cli.completion import datasets
 from auditor_client.cli.flags import with_flags
-from auditor_client.cli.options import Connection, Output, Reaching
+from auditor_client.cli.options import Connection, JsonOnly, Output, Reaching
 from auditor_client.cli.output import an_auditor, print_json, require_writable, show
-from shared.flags import Without
 
 app = typer.Typer(no_args_is_help=True, help="Have a verdict watched: pay once, and only look again when it changes.")
-JsonOnly = Annotated[Output, Without(("report",))]
 
 
 @app.command("set")

@@ -217,8 +217,11 @@ def test_the_price_is_shown_before_and_spends_nothing(auditor: Auditor, offered:
     planned = auditor.plan_training("trained-on", epsilon="0.7", features=["points=50"])
     shown = CliRunner().invoke(app, asked, env=environment)
     document = json.loads(CliRunner().invoke(app, [*asked, "--json"], env=environment).stdout)
+    unwritten = CliRunner().invoke(app, [*asked, "--report", str(tmp_path / "page.html")], env=environment)
 
     assert offered.spent(dataset="trained-on") == spent
+    assert unwritten.exit_code == 2
+    assert "neither a page nor a model" in unwritten.stderr
     assert (planned.kept, planned.fits) == (False, True)
     assert sum(float(step.epsilon) for step in planned.quote.steps) == pytest.approx(0.7)
     assert "costs ε = 0.7" in shown.stdout

@@ -146,6 +146,15 @@ def test_help_swallows_no_word(run: Command, path: tuple[str, ...], monkeypatch:
     assert "typing" not in shown
 
 
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_no_command_has_a_flag_that_does_nothing(path: tuple[str, ...]) -> None:
+    """A language is that of a page, and an approval is of what is charged."""
+    flags = {flag for parameter in COMMANDS[path].params for flag in parameter.opts}
+
+    assert ("--language" in flags) == ("--report" in flags)
+    assert ("--wait-approval" in flags) == (path in {("audit",), ("compare",), ("train",), ("watch", "set")})
+
+
 def test_the_flags_of_an_audit_stand_by_subject(run: Command) -> None:
     shown = run("audit", "--help").out
     panels = [line.strip("╭─╮ ") for line in shown.splitlines() if line.startswith("╭")]

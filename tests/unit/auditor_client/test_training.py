@@ -94,6 +94,11 @@ def test_nothing_is_asked_at_a_false_price(loans: SimulatedHolder, auditor: Audi
     assert asked_for_training(loans) == 0
 
 
+def test_a_price_out_of_range_is_refused_in_plain_words(auditor: Auditor) -> None:
+    with pytest.raises(QuestionRefused, match=r"^epsilon: epsilon must lie between 0\.001 and 10"):
+        auditor.plan_training("register", epsilon=20, **ASKED)
+
+
 def test_a_receipt_that_was_changed_is_not_used(loans: SimulatedHolder, auditor: Auditor) -> None:
     receipt = auditor.train("register", epsilon=1, **ASKED).receipt
     receipt.write_bytes(receipt.read_bytes().replace(b'"positive": [200', b'"positive": [201'))
