@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 from pathlib import Path
 
 
@@ -21,6 +22,8 @@ def write_durably(path: Path, content: bytes) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+    if sys.platform == "win32":  # no folder can be opened there
+        return
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)

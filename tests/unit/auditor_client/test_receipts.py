@@ -1,6 +1,9 @@
 """Receipts: kept whole, pinned to the first key, and compared with the holder's ledger."""
 
+import errno
 import json
+import os
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -61,6 +64,22 @@ def test_a_receipt_is_kept_byte_for_byte_under_its_identity(receipts: Receipts) 
     assert path.name == "ab" * 32 + ".json"
     assert path.read_bytes() == b'{"as": "it came"}'
     assert [entry.name for entry in receipts.directory.iterdir()] == [path.name]
+
+
+def test_a_receipt_is_kept_where_no_folder_can_be_opened(receipts: Receipts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows, which the auditor's side is for too."""
+    opened = os.open
+
+    def refuse_folders(path: Path, *more: int) -> int:
+        if Path(path).is_dir():
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, *more)
+
+    monkeypatch.setattr(os, "open", refuse_folders)
+    monkeypatch.setattr(sys, "platform", "win32")
+    path = receipts.keep("sha256:ab", b"what came")
+
+    assert path.read_bytes() == b"what came"
 
 
 def test_the_same_answer_again_is_the_same_receipt(receipts: Receipts) -> None:
