@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from auditor_client.report.rehearsal import charge_words, rehearsal_line
 from auditor_client.report.training_data import StepLine, step_line
@@ -11,6 +11,10 @@ from auditor_client.tables import Table
 from auditor_client.text import loss_words, readable
 from shared.datasets import Budget, DatasetDescription
 from shared.trainings import PrivateFairTree, Training, TrainingQuote
+
+_APPROVED_FIRST: Final = (
+    "A budget officer of the holder has to approve it before it is answered; until then nothing is charged."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +69,7 @@ class PlannedTraining:
                 *([] if rehearsal is None else [rehearsal_line(rehearsal)]),
                 f"A training by {self.training.algorithm.name} on {self.dataset.name}, version {self.quote.version}, "
                 f"costs {charge_words(self.quote)}. {'' if rehearsal else balance}".rstrip(),
+                *([_APPROVED_FIRST] if self.dataset.approval is not None and not self.kept else []),
                 *([] if self.fits else ["That is more than is left: lower epsilon, or ask the holder for more."]),
             ),
             ("Part", "What it buys", "ε", "Scale of the noise"),
