@@ -60,8 +60,8 @@ class SignedIn(BaseModel):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it need not be renewed yet."""
-        return self.expires - time.time() > min(AHEAD_S, self.life_s / 2)
+        """Whether it need not be renewed yet; not, where the clock was set back and says that it lives too long."""
+        return min(AHEAD_S, self.life_s / 2) < self.expires - time.time() < self.life_s + AHEAD_S
 
     @classmethod
     def of(cls, holder_url: str, offer: SignInOffer, answer: dict[str, Any], before: Self | None = None) -> Self:

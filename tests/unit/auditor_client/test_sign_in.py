@@ -65,11 +65,13 @@ def answer(provider: InventedProvider, url: str, **claims: Any) -> dict[str, str
     return dict(parse_qsl(urlsplit(provider.sign_in(url, **claims)).query))
 
 
-def signed_in(provider: InventedProvider, settings: AuditorSettings, *, life_s: float = 3600.0) -> KeptSignIn:
+def signed_in(provider: InventedProvider, settings: AuditorSettings, *, life_s: float = 300.0) -> KeptSignIn:
     """A sign-in that is kept, and whose token is good for so long."""
     one = begun(settings)
     kept = KeptSignIn(settings)
-    kept.keep(one.complete(answer(provider, one.url)).model_copy(update={"expires": time.time() + life_s}))
+    kept.keep(
+        one.complete(answer(provider, one.url)).model_copy(update={"expires": time.time() + life_s, "life_s": 300.0})
+    )
     return kept
 
 
@@ -299,6 +301,14 @@ def test_a_token_of_a_short_life_is_not_renewed_at_each_call(
 
     assert provider.renewed == renewed
     assert kept.read() is not None
+
+
+def test_a_clock_that_is_set_back_has_a_token_renewed(provider: InventedProvider, settings: AuditorSettings) -> None:
+    """It would be shown for hours after its end, and the holder would take it no more."""
+    kept = signed_in(provider, settings, life_s=2 * 3600)
+
+    assert kept.token() == secrets_of(kept.read())[0]
+    assert provider.renewed == 1
 
 
 def test_a_sign_in_that_is_not_renewed_leads_back(provider: InventedProvider, settings: AuditorSettings) -> None:
