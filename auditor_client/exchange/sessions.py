@@ -34,6 +34,8 @@ LIFE_S_MAX: Final = 86_400.0
 """How long a token is good for at most: no holder takes one for longer."""
 TOKEN_CHARACTERS_MAX: Final = 16 * 1024
 _FILE_BYTES_MAX: Final = 64 * 1024
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _renewing: Final = threading.Lock()
 
 
@@ -109,6 +111,10 @@ class KeptSignIn:
         Raises:
             SettingsRefused: Others can read or write it, or it is damaged.
         """
+        return self._read(_OTHERS)
+
+    def _read(self, refused: int) -> SignedIn | None:
+        """What is kept, unless others have one of these rights to it."""
         try:
             with self.path.open("rb") as file:
                 found, content = os.fstat(file.fileno()), file.read(_FILE_BYTES_MAX)
@@ -116,7 +122,7 @@ class KeptSignIn:
             return None
         except OSError as error:
             raise SettingsRefused(f"{self.path} cannot be read: {error.strerror}.") from error
-        if not _is_private(found):
+        if not _is_own(found, refused):
             raise SettingsRefused(
                 f"{self.path} holds your sign-in, and others can read it: `auditor logout`, then sign in again."
             )
@@ -156,7 +162,7 @@ class KeptSignIn:
         """End the sign-in: whether the provider ended it too; None if there is none."""
         with self._alone():
             try:
-                kept = self.read()
+                kept = self._read(_OTHERS_WRITE)  # what others can read has to end there too
             except SettingsRefused:
                 kept = None
             was_there = self.path.exists()
@@ -258,11 +264,11 @@ def resource(offer: SignInOffer) -> dict[str, str]:
     return {"resource": offer.audience} if offer.audience.startswith(("https://", "http://")) else {}
 
 
-def _is_private(found: os.stat_result) -> bool:
-    """Whether a file is its user's alone; on Windows, a user's own folders are."""
+def _is_own(found: os.stat_result, refused: int) -> bool:
+    """Whether a file is its user's, and others have none of some rights to it; on Windows, a user's own folders are."""
     if sys.platform == "win32":
         return True
-    return not stat.S_IMODE(found.st_mode) & 0o077 and found.st_uid == os.getuid()
+    return not found.st_mode & refused and found.st_uid == os.getuid()
 
 
 def _revoked(kept: SignedIn) -> bool:

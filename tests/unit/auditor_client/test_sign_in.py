@@ -346,8 +346,18 @@ def test_a_file_that_others_can_read_counts_no_more(provider: InventedProvider, 
 
     with pytest.raises(SettingsRefused, match="others can read it"):
         Auditor(settings.holder_url, state=settings.state)
+    renewing = next(iter(provider.renewable))
+    assert kept.forget() is True, "whoever read it is not to go on"
+    assert (kept.forget(), provider.revoked) == (None, [renewing])
+
+
+def test_a_file_that_others_can_write_is_sent_nowhere(provider: InventedProvider, settings: AuditorSettings) -> None:
+    """They could have named another provider in it."""
+    kept = signed_in(provider, settings)
+    kept.path.chmod(0o620)
+
     assert kept.forget() is False
-    assert kept.forget() is None
+    assert provider.revoked == []
 
 
 def test_a_sign_in_is_for_one_holder(provider: InventedProvider, settings: AuditorSettings) -> None:
