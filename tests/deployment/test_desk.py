@@ -411,6 +411,9 @@ def test_decisions_of_ones_own_are_sent_and_audited(started: OpenDesk, client: h
 
     assert sent.status_code == 303
     assert "the decisions in entscheid" in client.get(sent.headers["location"]).text
+    again = client.get(f"{root}/decisions/register")
+    assert again.status_code == 200
+    assert "<bdi>entscheid</bdi>" in again.text
 
 
 def test_an_auditor_signs_in_elsewhere_and_comes_back(browser: Browser, tmp_path: Path) -> None:
