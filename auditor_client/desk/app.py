@@ -12,7 +12,8 @@ from starlette.types import ASGIApp
 
 from auditor_client.desk import approvals, asking, audits, holders, sign_in, trainings
 from auditor_client.desk.desk import Desk
-from auditor_client.desk.pages import STATIC_FOLDER, fault_page, fault_text
+from auditor_client.desk.pages import STATIC_FOLDER, DeskFailed, fault_page, fault_text
+from auditor_client.desk.tasks import failed_words
 from auditor_client.errors import AuditorError, NotFound, ReceiptsDamaged, SignInNeeded
 from shared import look
 
@@ -38,6 +39,7 @@ def create_desk(desk: Desk) -> ASGIApp:
     app.add_exception_handler(SignInNeeded, _sign_in_needed)
     app.add_exception_handler(HTTPException, _no_page)
     app.add_exception_handler(RequestValidationError, _no_page)
+    app.add_exception_handler(Exception, _failed)
     return desk.door.guard(app)
 
 
@@ -63,3 +65,8 @@ def _sign_in_needed(request: Request, error: Exception) -> Response:
 
 def _no_page(request: Request, _: Exception) -> Response:
     return fault_page(request.app.state.desk, ReceiptsDamaged("There is no such page."))
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """A page instead of a bare line; the terminal has the rest."""
+    return fault_page(request.app.state.desk, DeskFailed(failed_words(error)))

@@ -54,6 +54,10 @@ class FormRefused(AuditorError):
     """A form is not one that this desk gave out."""
 
 
+class DeskFailed(AuditorError):
+    """The desk has a fault of its own."""
+
+
 def the_desk(request: Request) -> Desk:
     """The process's desk."""
     desk: Desk = request.app.state.desk
@@ -124,6 +128,8 @@ def _status(error: Exception) -> HTTPStatus:
     match error:
         case FormRefused():
             return HTTPStatus.FORBIDDEN
+        case DeskFailed():
+            return HTTPStatus.INTERNAL_SERVER_ERROR
         case NotFound() | ReceiptsDamaged():
             return HTTPStatus.NOT_FOUND
         case HolderUnavailable() | HolderLied() | HolderRefused():

@@ -69,7 +69,12 @@ def _run(task: Task, act: Callable[[Step], str]) -> None:
         task.needs_sign_in = isinstance(error, SignInNeeded)
         task.fault = str(error)
     except Exception as error:  # noqa: BLE001 - last: a text instead of a page that waits for ever
-        task.fault = (
-            f"The client failed: {type(error).__name__}: {error}. That is a fault of this program: please report it. "
-            "What was charged is answered again at no cost."
-        )
+        task.fault = failed_words(error)
+
+
+def failed_words(error: Exception) -> str:
+    """What is said of an error that nobody expected."""
+    return (
+        f"The client failed: {type(error).__name__}: {error}. That is a fault of this program: please report it. "
+        "What was charged is answered again at no cost."
+    )

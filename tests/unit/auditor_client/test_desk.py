@@ -52,12 +52,14 @@ class AskedDesk:
         """The one-time token's path."""
         return self.desk.door.address.removeprefix(URL)
 
-    def ask(self, method: str, path: str, *, headers: dict[str, str] | None = None, **sent: Any) -> httpx.Response:
+    def ask(
+        self, method: str, path: str, *, headers: dict[str, str] | None = None, raises: bool = True, **sent: Any
+    ) -> httpx.Response:
         """An answer to a browser that was let in, unless other headers are given."""
         given = {"cookie": f"desk={self.desk.door._session}", **(headers or {})}
 
         async def asked() -> httpx.Response:
-            transport = httpx.ASGITransport(create_desk(self.desk))
+            transport = httpx.ASGITransport(create_desk(self.desk), raise_app_exceptions=raises)
             async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
                 return await client.request(method, path, headers=given, **sent)
 
@@ -216,3 +218,13 @@ def test_an_error_names_fields_by_their_labels() -> None:
     )
     assert field_of(text, {"where", "level"}) == "level"
     assert field_of("Nothing is named.", {"where"}) is None
+
+
+def test_a_fault_of_the_desk_is_a_page(asked: AskedDesk) -> None:
+    del asked.desk.waiting
+
+    found = asked.ask("GET", asked.root, raises=False)
+
+    assert found.status_code == 500
+    assert "That is a fault of this program: please report it." in found.text
+    assert "content-security-policy" in found.headers
