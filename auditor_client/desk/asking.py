@@ -26,9 +26,11 @@ from auditor_client.desk.fields import (
 from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedAudit
-from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged, SignInNeeded
+from auditor_client.errors import AuditorError, ModelRefused, QuestionRefused, ReceiptsDamaged, SignInNeeded
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import Reading
+from auditor_client.models.files import model_file, refuse_file
+from auditor_client.models.readers import READERS
 from auditor_client.planning.forecasts import Expectation
 from auditor_client.report.widths import width_words
 from auditor_client.text import losses_words
@@ -84,17 +86,47 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
     if not dataset:
         return _new(desk, sent, "Choose the `dataset` that the audit is about.")
     if bool(decision) == ("model" in sent.files):
-        return _new(desk, sent, "Choose a file of a `model`, or name a column of decisions (`decision`): one of both.")
+        return _new(desk, sent, "`model`: choose a file, or name a column of decisions; one of both.")
     if decision and "other" in sent.files:
         return _new(desk, sent, "A second model (`other`) is compared with a first: leave `decision` empty.")
+    if decision and decision not in _columns(desk, dataset, decision):
+        return _new(desk, sent, f"`decision`: {decision!r} is no column there. Send a file of decisions first.")
     draft = desk.draft(dataset)
     draft.decision = decision or None
     if "other" not in sent.files:  # a name is one model's
         draft.defaults["model_name"] = decision or sent.files["model"].filename or ""
     for name, upload in sent.files.items():
         path = desk.keep_file(draft.folder, upload.filename or name, upload.file)
+        try:
+            _require_model_file(path)
+        except ModelRefused as error:
+            desk.drop(draft)
+            return _new(desk, sent, f"`{name}`: {error}")
         draft.model, draft.other = (path, draft.other) if name == "model" else (draft.model, path)
     return go(desk, f"/new/{draft.id}")
+
+
+def _require_model_file(path: Path) -> None:
+    """Refuse a file of a kind that no reader reads, before anything else is typed.
+
+    Raises:
+        ModelRefused: So it is.
+    """
+    content = model_file(path)
+    if not any(reader.is_file(content) for reader in READERS):
+        refuse_file(content, path.name)
+
+
+def _columns(desk: Desk, dataset: str, asked: str) -> set[str]:
+    """A dataset's columns and the auditor's own; where the holder does not answer, the one that is asked for."""
+    try:
+        with desk.auditor() as auditor:
+            declared = [column.name for column in auditor.dataset(dataset).columns]
+            return {*declared, *(one.column.name for one in auditor.columns(dataset))}
+    except SignInNeeded:
+        raise
+    except AuditorError:
+        return {asked}
 
 
 @router.get("/new/{draft}")
@@ -292,7 +324,8 @@ def _link(desk: Desk, dataset: str, typed: dict[str, str], fault: str) -> Respon
         fields, columns = link_fields(auditor.dataset(dataset)), auditor.columns(dataset)
     return page(
         desk, "decisions.html.j2", section="New audit", dataset=dataset, fields=fields, columns=columns, typed=typed,
-        fault=in_labels(fault), named=field_of(fault, [one.name for one in fields]), status=422 if fault else 200,
+        fault=in_labels(fault), named=field_of(fault, [one.name for one in fields]) or "decisions",
+        status=422 if fault else 200,
     )  # fmt: skip
 
 

@@ -14,11 +14,11 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.audits.watching import watchable_parity
 from auditor_client.desk.approvals import answer_or_wait, path_of
 from auditor_client.desk.desk import Desk
-from auditor_client.desk.fields import in_labels, require_purpose
+from auditor_client.desk.fields import field_of, in_labels, ratio_of, require_purpose
 from auditor_client.desk.pages import Sent, TheDesk, go, page
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedWatch
-from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefused, SignInNeeded
 from auditor_client.findings.mending import counts_to_mend
 from auditor_client.findings.reading import FOUR_FIFTHS
 from auditor_client.findings.rehearsals import of_dataset
@@ -67,6 +67,13 @@ def show_index(
     desk: TheDesk, dataset: str = "", sort: str = "answered", down: bool = True, page_number: PageNumber = 1
 ) -> Response:
     """The kept audits, the newest first or sorted by another column, a hundred lines on a page."""
+    return index(desk, dataset, sort, down=down, page_number=page_number)
+
+
+def index(
+    desk: Desk, dataset: str = "", sort: str = "answered", *, down: bool = True, page_number: int = 1, fault: str = ""
+) -> Response:
+    """The same, or why nothing was done with what was chosen there."""
     audits, faults, missing = desk.kept.computed()
     datasets = sorted({audit.release.dataset for audit in audits.values()})
     shown = {name: audit for name, audit in audits.items() if of_dataset(audit.question.dataset, dataset or None)}
@@ -75,7 +82,8 @@ def show_index(
     waiting, unreadable = desk.waiting.every()
     lines = sorted(_lines(shown, data), key=ORDERS.get(sort, ORDERS["answered"]), reverse=down)
     response = page(
-        desk, "audits.html.j2", section="Audits", about=about, facts=data.facts, sort=sort, down=down,
+        desk, "audits.html.j2", section="Audits", about=about, facts=data.facts, sort=sort, down=down, fault=fault,
+        status=422 if fault else 200,
         lines=_on_page(lines, page_number), page_number=page_number, pages=-(-len(lines) // PAGE_LINES),
         missing=missing, faults=sorted({*faults.values(), *unreadable}), datasets=datasets, dataset=dataset,
         waiting=[(one, path_of(one.approval)) for one in waiting],
@@ -105,7 +113,7 @@ def _on_page(lines: list[IndexLine], number: int) -> list[IndexLine]:
 @router.get("/audits/{name}")
 def show_audit(desk: TheDesk, name: str) -> Response:
     """One audit: what was found, and what can be done with it."""
-    return _audit(desk, name)
+    return _audit(desk, name, *desk.refused_watches.get(name, (NOTHING_TYPED, "")))
 
 
 def _audit(desk: Desk, name: str, typed: Mapping[str, str] = NOTHING_TYPED, fault: str = "") -> Response:
@@ -117,7 +125,8 @@ def _audit(desk: Desk, name: str, typed: Mapping[str, str] = NOTHING_TYPED, faul
         data=data, row=row, unmended=_why_not(counts_to_mend, audit),
         unwatched=_why_not(watchable_parity, audit), typed=typed,
         asked_for=typed.get("asked_for", desk.settings.asked_for or ""),
-        fault=in_labels(fault), status=422 if fault else 200,
+        fault=in_labels(fault), named=field_of(fault, ("epsilon", "margin", "asked_for", "ratio")),
+        status=422 if fault else 200,
     )  # fmt: skip
 
 
@@ -143,9 +152,13 @@ def show_document(desk: TheDesk, name: str) -> Response:
 
 
 @router.get("/audits/{name}/mending")
-def show_mending(desk: TheDesk, name: str, ratio: float = FOUR_FIFTHS) -> Response:
+def show_mending(desk: TheDesk, name: str, ratio: str = f"{FOUR_FIFTHS}") -> Response:
     """Which leaves would have to decide otherwise; asks nobody and spends nothing."""
-    return report(mend(desk.kept.audit(name), ratio), LANGUAGES[0])
+    audit = desk.kept.audit(name)
+    try:
+        return report(mend(audit, ratio_of(ratio)), LANGUAGES[0])
+    except (QuestionRefused, EstimationRefused) as error:
+        return _audit(desk, name, {"ratio": ratio}, str(error))
 
 
 @router.post("/audits/{name}/watch")
@@ -156,13 +169,20 @@ def watch(desk: TheDesk, name: str, sent: Sent) -> Response:
     try:
         require_purpose(dataset, asked_for)
         if not margin.removeprefix("-").isdecimal():
-            raise QuestionRefused(f"{margin!r} is no whole number of people: write one, such as 0.")
+            raise QuestionRefused(f"`margin`: {margin!r} is no whole number of people: write one, such as 0.")
     except QuestionRefused as error:
         return _audit(desk, name, sent.typed, str(error))
 
     def act(step: Step) -> str:
         asked = AskedWatch(audit=name, epsilon=epsilon, margin=int(margin), asked_for=asked_for)
-        return answer_or_wait(desk, asked, step)
+        desk.refused_watches.pop(name, None)
+        try:
+            return answer_or_wait(desk, asked, step)
+        except SignInNeeded:
+            raise
+        except AuditorError as error:
+            desk.refused_watches[name] = sent.typed, str(error)
+            return f"/audits/{name}"
 
     return go(desk, f"/tasks/{desk.tasks.begin('Setting the watch', f'/audits/{name}', act).id}")
 
@@ -187,7 +207,7 @@ def choose_two(desk: TheDesk, sent: Sent) -> Response:
     """Compare two audits that were chosen, the earlier with the later one."""
     chosen = sent.chosen.get("audit", ())
     if len(chosen) != 2:
-        raise QuestionRefused(f"Choose two audits to compare them; {len(chosen)} were chosen. Go back and try again.")
+        return index(desk, fault=f"Choose two audits to compare them; {len(chosen)} were chosen.")
     audits = sorted(((desk.kept.audit(name), name) for name in chosen), key=lambda pair: pair[0].release.created)
     return go(desk, "/compare/" + "/".join(name for _, name in audits))
 

@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -99,6 +100,8 @@ class Desk:
         self.begun: SignInBegun | None = None
         self.back = ""
         """Where a sign-in goes on: at what it interrupted."""
+        self.refused_watches: dict[str, tuple[Mapping[str, str], str]] = {}
+        """What was typed of a watch over an audit that was refused, and why; by the audit."""
         self.trainings: dict[str, DraftTraining] = {}
         self._folder = TemporaryDirectory(prefix="auditor-desk-", ignore_cleanup_errors=True)
 
@@ -115,8 +118,12 @@ class Desk:
         draft.folder.mkdir(mode=0o700)
         self.drafts[draft.id] = draft
         for id_ in list(self.drafts)[:-DRAFTS_MAX]:
-            shutil.rmtree(self.drafts.pop(id_).folder, ignore_errors=True)
+            self.drop(self.drafts[id_])
         return draft
+
+    def drop(self, draft: DraftQuestion) -> None:
+        """Forget a question, with its files."""
+        shutil.rmtree(self.drafts.pop(draft.id).folder, ignore_errors=True)
 
     def draft_training(self, dataset: str) -> DraftTraining:
         """A new training about a dataset."""

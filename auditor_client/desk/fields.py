@@ -21,13 +21,13 @@ from auditor_client.findings.reading import ESTIMATORS, UNREAD_BY_TRAININGS, Rea
 from shared.datasets import DatasetDescription
 
 LABELS: Final[Mapping[str, str]] = {
-    "sensitive": "Groups: compare by", "epsilon": "Privacy loss ε", "metrics": "Figures", "where": "Only people with",
+    "sensitive": "Groups", "epsilon": "Privacy loss ε", "metrics": "Figures", "where": "Only people with",
     "by": "Within each value of", "reference": "Compare with the group", "delta": "δ", "rho": "ρ instead of ε",
     "upper": "Largest answer, people", "favourable": "Favourable classes", "columns": "Columns of the model’s inputs",
     "decision": "Column of decisions", "above": "Favourable above a score of", "label": "Label column",
     "edges": "Edges of a score’s bands", "within": "Stability within", "free": "Stability: free columns",
     "version": "Version of the records", "refines": "Refines the release", "people": "How many people",
-    "accepted": "Share accepted", "positive": "Share with a true label", "ratio": "Ratio of the rates",
+    "accepted": "Share accepted", "positive": "Share with a true label", "ratio": "Ratio",
     "shares": "Shares of the groups", "rates": "Rates of the groups", "threshold": "Threshold of the ratio",
     "level": "Level of the intervals", "joint": "All intervals together", "judged": "Least size of a judged group",
     "edition": "Edition of the estimator", "supports_from": "Your own data about the same people",
@@ -37,6 +37,7 @@ LABELS: Final[Mapping[str, str]] = {
     "organisation": "Who audits", "author": "Who writes the report", "target_width": "Width of the interval",
     "until_decided": "Look until it is decided", "first_look": "First look",
     "asked_for": "What it is asked for",
+    "margin": "People before",
     "name": "Name of the column", "key": "Column with the person keys", "value": "Column with the values",
     "type": "What the values are", "too_large": "Of counts above everybody", "negative": "Of negative counts",
     "algorithm": "Learner", "features": "What it may use", "groups": "Part of ε that finds the best-off group",
@@ -44,7 +45,8 @@ LABELS: Final[Mapping[str, str]] = {
     "fairness": "Part of ε for the covariance", "points": "Points for a unit of log odds",
     "lowered": "Group whose scores are lowered", "audit_on": "Audit it on", "audit_epsilon": "ε of that audit",
     "audit_version": "Version of the records there",
-    "dataset": "Dataset", "model": "Model file", "decisions": "File of decisions", "other": "Second model file",
+    "dataset": "Dataset", "model": "A model’s file", "decisions": "CSV or Parquet file", "bundle": "The zip file",
+    "keys": "The holder’s keys", "other": "Second model file",
 }  # fmt: skip
 """What a field is called on a page; others by their names."""
 _CHOICES: Final[Mapping[str, Sequence[str]]] = {
@@ -65,6 +67,8 @@ _OF_LEARNERS: Final[Mapping[str, Sequence[str]]] = {
 }
 """The fields of a training that are some learners' own."""
 _NAMED: Final = re.compile(r"`(?:Auditor\.[a-z_]+|([a-z_]+))`")
+_CHECKED: Final = re.compile(r"^([a-z_]+): (?:Value error, )?")
+"""How a text begins that a value's own check wrote: with the field's name, not in backquotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +163,20 @@ def values_of(form: Mapping[str, str], kinds: Iterable[type[BaseModel]]) -> dict
     return values
 
 
+def ratio_of(text: str) -> float:
+    """A ratio as it was typed.
+
+    Raises:
+        QuestionRefused: It is no number.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise QuestionRefused(
+            f"`ratio`: {text!r} is no number. Write one above 0 and at most 1, such as 0.8."
+        ) from None
+
+
 def require_purpose(dataset: DatasetDescription, asked_for: str) -> None:
     """Refuse what is asked without a word about what for, where the holder wants one.
 
@@ -173,13 +191,19 @@ def require_purpose(dataset: DatasetDescription, asked_for: str) -> None:
 
 def in_labels(text: str) -> str:
     """A text that names arguments in backquotes, with the labels of their fields."""
+    text = _in_backquotes(text)
     return _NAMED.sub(lambda match: f"“{label_of(match[1])}”" if match[1] in _every_name() else match[0], text)
 
 
 def field_of(text: str, names: Iterable[str]) -> str | None:
     """The field of a form that a text is about: the first that it names; None if it names none."""
     known = set(names)
-    return next((match[1] for match in _NAMED.finditer(text) if match[1] in known), None)
+    return next((match[1] for match in _NAMED.finditer(_in_backquotes(text)) if match[1] in known), None)
+
+
+def _in_backquotes(text: str) -> str:
+    """A text, with the field in backquotes that it begins with."""
+    return _CHECKED.sub(lambda match: f"`{match[1]}`: " if match[1] in _every_name() else match[0], text)
 
 
 def _every_name() -> set[str]:

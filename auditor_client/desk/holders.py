@@ -8,10 +8,11 @@ from fastapi import APIRouter, Response
 
 from auditor_client.audits.bundle import BundleReport, check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
-from auditor_client.desk.audits import attachment
-from auditor_client.desk.pages import Sent, TheDesk, page
+from auditor_client.desk.audits import attachment, index
+from auditor_client.desk.desk import Desk
+from auditor_client.desk.pages import Sent, TheDesk, fault_text, page
 from auditor_client.desk.words import spent_share
-from auditor_client.errors import QuestionRefused, ReceiptsDamaged
+from auditor_client.errors import AuditorError
 from auditor_client.exchange.receipts import ReceiptsReport, check_receipts
 from auditor_client.tables import budget_notices, dataset_table, has_ended
 
@@ -60,7 +61,16 @@ def _receipts(desk: TheDesk, found: ReceiptsReport | None) -> Response:
 @router.get("/bundles")
 def show_bundles(desk: TheDesk) -> Response:
     """Where bundles are written and checked."""
-    return page(desk, "bundles.html.j2", section="Bundles", found=None, trusted=False)
+    return _bundles(desk)
+
+
+def _bundles(
+    desk: Desk, found: BundleReport | None = None, *, trusted: bool = False, fault: str = "", named: str = "bundle"
+) -> Response:
+    return page(
+        desk, "bundles.html.j2", section="Bundles", found=found, trusted=trusted, fault=fault, named=named,
+        status=422 if fault else 200,
+    )  # fmt: skip
 
 
 @router.post("/bundle")
@@ -70,7 +80,7 @@ def send_bundle(desk: TheDesk, sent: Sent) -> Response:
     receipts = desk.kept.receipts
     everything = stored_history(receipts) if "everything" in sent.typed else None
     if everything is None and not chosen:
-        raise QuestionRefused("Choose audits to write them into a bundle. Go back and try again.")
+        return index(desk, fault="Choose audits to write them into a bundle.")
     audits = everything.audits if everything else tuple(map(desk.kept.audit, chosen))
     with TemporaryDirectory() as folder:
         file = write_bundle(Path(folder) / "b.zip", audits, receipts, everything.trainings if everything else ())
@@ -81,8 +91,13 @@ def send_bundle(desk: TheDesk, sent: Sent) -> Response:
 def check_sent_bundle(desk: TheDesk, sent: Sent) -> Response:
     """Check a bundle: its signatures, and every figure computed again."""
     if "bundle" not in sent.files:
-        raise ReceiptsDamaged("Choose the bundle's zip file. Go back and try again.")
+        return _bundles(desk, fault="Choose the bundle’s zip file.")
     with TemporaryDirectory() as folder:
         kept = {name: desk.keep_file(Path(folder), one.filename or name, one.file) for name, one in sent.files.items()}
-        found: BundleReport = check_bundle(kept["bundle"], keys=kept.get("keys"))
-        return page(desk, "bundles.html.j2", section="Bundles", found=found, trusted="keys" in kept)
+        try:
+            found = check_bundle(kept["bundle"], keys=kept.get("keys"))
+        except AuditorError as error:
+            text = fault_text(error)
+            named = next((name for name, path in kept.items() if str(path) in text), "bundle")
+            return _bundles(desk, fault=text.replace(str(kept[named]), kept[named].name), named=named)
+        return _bundles(desk, found, trusted="keys" in kept)

@@ -19,6 +19,7 @@ from auditor_client.desk.fields import (
     field_of,
     first_training_fields,
     in_labels,
+    ratio_of,
     require_purpose,
     training_sections,
     values_of,
@@ -211,16 +212,7 @@ def _asked(draft: DraftTraining, dataset: DatasetDescription) -> dict[str, Any]:
     require_purpose(dataset, draft.typed.get("asked_for", ""))
     values = values_of(draft.typed, KINDS)
     TrainingAsking.of(None, None, None, None, values)
-    return {**values, "ratio": _ratio(draft.typed.get("ratio", ""))}
-
-
-def _ratio(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise QuestionRefused(
-            f"`ratio`: {text!r} is no number. Write one above 0 and at most 1, such as 0.8."
-        ) from None
+    return {**values, "ratio": ratio_of(draft.typed.get("ratio", ""))}
 
 
 @router.post("/trainings/new/{draft}/ask")
@@ -253,12 +245,17 @@ def ask(desk: TheDesk, draft: str, _: Sent) -> Response:
 @router.get("/trainings/{name}")
 def show_training(desk: TheDesk, name: str) -> Response:
     """A trained model: what is known of it, and what can be done with it."""
+    return _training(desk, name)
+
+
+def _training(desk: Desk, name: str, wanted: str | None = None, fault: str = "") -> Response:
     result = _result(desk, name)
     datasets, unasked = _datasets(desk)
     return page(
         desk, "training.html.j2", section=SECTION, about=result.trained.dataset, name=name, result=result,
         unasked=unasked, data=result.view.data, row=history_data((), [(result.note, result.trained.kept)]).trainings[0],
-        audits=list(map(_audited, desk.kept.notes_of(result.note.model))), datasets=datasets,
+        audits=list(map(_audited, desk.kept.notes_of(result.note.model))), datasets=datasets, wanted=wanted,
+        fault=in_labels(fault), status=422 if fault else 200,
     )  # fmt: skip
 
 
@@ -301,7 +298,11 @@ def _usable_result(desk: Desk, name: str) -> TrainingResult:
 @router.post("/trainings/{name}/ratio")
 def decide_again(desk: TheDesk, name: str, sent: Sent) -> Response:
     """Decide the same answer for another ratio; spends nothing."""
-    again = _result(desk, name).at(_ratio(sent.typed.get("ratio", "")))
+    result, wanted = _result(desk, name), sent.typed.get("ratio", "")
+    try:
+        again = result.at(ratio_of(wanted))
+    except AuditorError as error:
+        return _training(desk, name, wanted, str(error))
     TrainingNotes(desk.kept.receipts.directory).keep(again.note)
     return go(desk, f"/trainings/{again.note.file_name}")
 

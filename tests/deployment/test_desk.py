@@ -220,6 +220,8 @@ def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
     def spent() -> float:
         return float(started.holder.spent(dataset="loans"))
 
+    before = spent()
+
     with at_the_desk(browser, started, accept_downloads=True) as page:
         tab_to = partial(tabbed_to, page)
         page.goto(f"{started.root}/trainings")
@@ -239,10 +241,10 @@ def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="What it would cost")).to_be_visible()
         expect(page.get_by_role("row", name="split 2")).to_be_visible()
-        assert spent() == 0
+        assert spent() == before
         tab_to("Train, and spend ε = 10", press="Enter")
         expect(page.get_by_role("heading", name="What was learned")).to_be_visible(timeout=3 * PATIENCE_MS)
-        assert spent() == 10
+        assert spent() == pytest.approx(before + 10)
 
         tab_to("Download the model")
         with page.expect_download() as saved:
@@ -254,28 +256,40 @@ def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
         page.keyboard.press("Enter")
         expect(page.get_by_label("Wanted ratio")).to_have_value("0.5")
         tab_to("Trainings", press="Enter")
-        expect(page.get_by_role("row", name="loans, version 1")).to_have_count(2)
+        expect(page.get_by_role("row", name=re.compile("loans, version 1.*ε = 10"))).to_have_count(2)
         tab_to(page.get_by_role("link", name="ratio 0.5").get_attribute("aria-label") or "", press="Enter")
         expect(page.get_by_label("Audit it on")).to_be_visible()
         tab_to("Audit it on", text="loans")
         tab_to("Go on to the audit", press="Enter")
         expect(page.get_by_label("sex")).to_be_checked()
         expect(page.get_by_label("Strategy")).to_have_value("rules")
-        assert spent() == 10
-    [entry] = [one for one in started.holder.entries() if one["detail"].get("asked") == "training"]
+        assert spent() == pytest.approx(before + 10)
+    *_, entry = [one for one in started.holder.entries() if one["detail"].get("asked") == "training"]
     assert entry["detail"]["purpose"] == "A review"
 
 
 def test_a_refusal_stands_beside_its_field(browser: Browser, started: OpenDesk, tmp_path: Path) -> None:
     pickle = tmp_path / "model.pkl"
     pickle.write_bytes(b"\x80\x04\x95\x0b\x00")
+    before = len(started.desk.drafts)
     with let_in(browser, started) as page:  # which complains about a page of status 422
         page.goto(f"{started.root}/new")
         page.get_by_role("radio", name="register").check()
         page.get_by_label("A model’s file").set_input_files(pickle)
         page.get_by_role("button", name="Go on").click()
-        page.get_by_label("sex").check()
+        expect(page.locator("#f-model-fault")).to_contain_text("opening a pickle runs whatever it holds")
+        expect(page.get_by_label("A model’s file")).to_have_attribute("aria-invalid", "true")
+        assert len(started.desk.drafts) == before
+        page.get_by_label("A column of decisions").fill("no-such-column")
+        page.get_by_role("button", name="Go on").click()
+        expect(page.locator("#f-decision-fault")).to_contain_text("is no column there")
+        page.get_by_label("A column of decisions").fill("")
+        page.get_by_label("A model’s file").set_input_files(started.model)
+        page.get_by_role("button", name="Go on").click()
         page.get_by_label("Privacy loss ε").fill("a little")
+        page.get_by_role("button", name="Show price and interval").click()
+        expect(page.locator("#f-sensitive-fault")).to_contain_text("by what groups")
+        page.get_by_label("sex").check()
         page.get_by_role("button", name="Show price and interval").click()
         expect(page.get_by_role("alert")).to_contain_text("'a little' is no amount")
         expect(page.get_by_label("Privacy loss ε")).to_have_attribute("aria-invalid", "true")
@@ -287,9 +301,39 @@ def test_a_refusal_stands_beside_its_field(browser: Browser, started: OpenDesk, 
         expect(level).to_have_attribute("aria-invalid", "true")
         expect(level).to_be_visible()
         expect(level).to_have_value("most")
-        level.fill("0.95")
-        page.get_by_role("button", name="Show price and interval").click()
-        expect(page.get_by_role("alert")).to_contain_text("opening a pickle runs whatever it holds")
+
+
+def test_what_follows_from_an_audit_is_refused_beside_its_field(browser: Browser, started: OpenDesk) -> None:
+    """A ratio and an ε that are none, and a choice of nothing; what was typed stays."""
+    with let_in(browser, started) as page:
+        page.goto(f"{started.root}/audits/{mendable(started)}")
+        page.get_by_label("Wanted ratio").fill("half")
+        page.get_by_role("button", name="Look for changes").click()
+        expect(page.locator("#f-ratio-fault")).to_contain_text("'half' is no number")
+        expect(page.get_by_label("Wanted ratio")).to_have_value("half")
+        page.get_by_label("Privacy loss ε of all answers").fill("20")
+        page.get_by_label("What it is asked for").fill("A review")
+        page.get_by_role("button", name="Watch, and spend it").click()
+        expect(page.locator("#f-watch-fault")).to_contain_text("must lie between 0.001 and 10")
+        expect(page.get_by_label("Privacy loss ε of all answers")).to_have_value("20")
+        wait_until(lambda: started.desk.kept.computed()[2] == 0)
+        page.goto(started.root)
+        for button in ("Compare two chosen", "Bundle of the chosen"):
+            page.get_by_role("button", name=button).click()
+            expect(page.get_by_role("alert")).to_contain_text("Choose")
+            expect(page.get_by_role("heading", level=1)).to_have_text("Audits")
+        page.goto(f"{started.root}{a_training(started)}")
+        page.get_by_label("Wanted ratio").fill("7")
+        page.get_by_role("button", name="Decide again").click()
+        expect(page.locator("#f-ratio-fault")).to_contain_text("at most 1")
+
+
+def test_a_file_that_is_no_bundle_is_refused_by_its_own_name(browser: Browser, started: OpenDesk) -> None:
+    with let_in(browser, started) as page:
+        page.goto(f"{started.root}/bundles")
+        page.get_by_label("The zip file").set_input_files(started.model.parent / "receipts" / "keys.json")
+        page.get_by_role("button", name="Check").click()
+        expect(page.locator("#f-bundle-fault")).to_contain_text(re.compile("^keys.json cannot be read"))
 
 
 def test_axe_core_finds_nothing_wrong_and_no_page_is_wider(browser: Browser, started: OpenDesk) -> None:

@@ -218,6 +218,10 @@ def test_an_error_names_fields_by_their_labels() -> None:
     )
     assert field_of(text, {"where", "level"}) == "level"
     assert field_of("Nothing is named.", {"where"}) is None
+    checked = "epsilon: Value error, epsilon must lie between 0.001 and 10."
+    assert in_labels(checked) == "“Privacy loss ε”: epsilon must lie between 0.001 and 10."
+    assert field_of(checked, {"epsilon"}) == "epsilon"
+    assert in_labels("nothing: that is a field.") == "nothing: that is a field."
 
 
 def test_a_fault_of_the_desk_is_a_page(asked: AskedDesk) -> None:
