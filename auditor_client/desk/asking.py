@@ -11,6 +11,7 @@ from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AUTO, METRICS, AuditRequest
 from auditor_client.audits.asking import Asking, LinkRequest, OnHand, UntilDecided
 from auditor_client.audits.planned import PlannedAudit
+from auditor_client.audits.stored_answers import asked_before
 from auditor_client.desk.approvals import answer_or_wait
 from auditor_client.desk.audits import report
 from auditor_client.desk.desk import Desk, DraftQuestion
@@ -23,10 +24,11 @@ from auditor_client.desk.fields import (
     sections,
     values_of,
 )
-from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page
+from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page, section_of
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedAudit
 from auditor_client.errors import AuditorError, ModelRefused, QuestionRefused, ReceiptsDamaged, SignInNeeded
+from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import Reading
 from auditor_client.models.files import model_file, refuse_file
@@ -35,6 +37,7 @@ from auditor_client.planning.forecasts import Expectation
 from auditor_client.report.widths import width_words
 from auditor_client.text import losses_words
 from shared.amounts import NO_LOSS
+from shared.datasets import Budget
 
 router = APIRouter()
 KINDS: Final = (AuditRequest, Reading, Assumption, OnHand, UntilDecided, About)
@@ -51,6 +54,7 @@ class Offer:
         width: Of the interval, in per cent of the widest that is offered.
         planned: Whether it is the ε that was typed.
         fits: Whether the budget suffices.
+        kept: Whether its answer is kept, so that asking spends nothing.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Offer:
     width: float
     planned: bool
     fits: bool
+    kept: bool
 
 
 @router.get("/new")
@@ -153,17 +158,24 @@ def _draft(desk: Desk, draft: DraftQuestion) -> Response:
         *(one.name for fields in (first, *more.values()) for one in fields),
     }
     planned = draft.planned
+    asked_otherwise = planned is not None and (
+        draft.other is not None or "until_decided" in draft.typed
+        or (planned.plan.version != dataset.version and not draft.typed.get("version"))
+    )  # fmt: skip
     return page(
         desk, "draft.html.j2", section="New audit", about=dataset, asked_for=desk.settings.asked_for, draft=draft,
         dataset=dataset,
         budget=budget, metrics=METRICS, first=first, more=more, fault=fault_text(QuestionRefused(draft.fault)),
         named=field_of(draft.fault, names), plan=None if planned is None else planned.view.data,
-        offers=[] if planned is None else offers(planned), status=422 if draft.fault else 200,
+        offers=[] if planned is None else offers(planned, budget, None if asked_otherwise else desk.kept.receipts),
+        status=422 if draft.fault else 200,
     )  # fmt: skip
 
 
-def offers(planned: PlannedAudit) -> list[Offer]:
+def offers(planned: PlannedAudit, budget: Budget, receipts: Receipts | None) -> list[Offer]:
     """What could be asked at smaller and larger ε, ascending; what was planned alone, where the others have no price.
+
+    The budget is what is left now. Where there are receipts, an answer among them is free.
 
     They have none if they are free, refine an answer, or are in ε where the account adds up ρ: the holder says that of
     a plan alone.
@@ -173,20 +185,23 @@ def offers(planned: PlannedAudit) -> list[Offer]:
     alone = request.loss.is_nothing or of_plan_alone
     curve = (planned.expectation,) if alone else planned.forecast.curve
     widest = max(one.width for one in curve) or 1.0
-    return [_offer(planned, one, 100 * one.width / widest) for one in curve]
+    return [_offer(planned, one, 100 * one.width / widest, budget, receipts) for one in curve]
 
 
-def _offer(planned: PlannedAudit, expected: Expectation, width: float) -> Offer:
+def _offer(
+    planned: PlannedAudit, expected: Expectation, width: float, budget: Budget, receipts: Receipts | None
+) -> Offer:
     question = planned.question
     is_planned = expected.asked == planned.expectation.asked
     asked = question if is_planned else question.at(expected.asked.rho_nano or expected.asked.epsilon_nano)
     losses = [planned.quote.price] if is_planned else [batch.loss for batch in asked.plan.batches]
     name, amount = next(iter(expected.amount.items()))
     rehearsed = question.dataset.rehearsal is not None
+    kept = receipts is not None and asked_before(receipts, asked, budget.auditor)
     return Offer(
         name=name, amount="" if question.request.loss.is_nothing else amount, cost=losses_words(losses),
         interval=width_words(expected.width), width=round(width, 2), planned=is_planned,
-        fits=rehearsed or sum(losses, NO_LOSS).fits_in(planned.budget.left),
+        fits=kept or rehearsed or sum(losses, NO_LOSS).fits_in(budget.left), kept=kept,
     )  # fmt: skip
 
 
@@ -307,7 +322,7 @@ def show_task(desk: TheDesk, task: str) -> Response:
         desk.back = found.back
         raise SignInNeeded(found.fault)
     fault = None if found.fault is None else in_labels(found.fault)
-    response = page(desk, "task.html.j2", section="New audit", task=found, fault=fault)
+    response = page(desk, "task.html.j2", section=section_of(found.back), task=found, fault=fault)
     if not found.ended:
         response.headers["Refresh"] = str(REFRESH_S)
     return response

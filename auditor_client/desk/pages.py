@@ -95,6 +95,11 @@ def _sent(form: FormData) -> SentForm:
 Sent = Annotated[SentForm, Depends(sent_form)]
 
 
+def section_of(path: str) -> str:
+    """The section that a path is in; what is in no other is among the audits."""
+    return next(name for name, root in reversed(SECTIONS.items()) if path.startswith(root))
+
+
 def page(
     desk: Desk, template: str, *, section: str = "", status: int = 200, about: DatasetDescription | None = None,
     **context: Any,

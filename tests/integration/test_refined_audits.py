@@ -56,8 +56,16 @@ def test_a_plan_of_a_finer_answer_has_its_price_and_no_other(auditor: Auditor) -
     by_itself = auditor.plan(**ASKED, epsilon="0.4", people=1000)
     finer = auditor.plan(**ASKED, epsilon="0.4", people=1000, refines=first.release.id)
 
-    assert [one.cost for one in offers(by_itself)] == ["ε = 0.1", "ε = 0.2", "ε = 0.4", "ε = 0.8", "ε = 1.6"]
-    assert [(one.amount, one.cost, one.planned) for one in offers(finer)] == [("0.4", "ε = 0.3", True)]
+    assert [one.cost for one in offers(by_itself, by_itself.budget, None)] == [
+        "ε = 0.1",
+        "ε = 0.2",
+        "ε = 0.4",
+        "ε = 0.8",
+        "ε = 1.6",
+    ]
+    assert [(one.amount, one.cost, one.planned) for one in offers(finer, finer.budget, None)] == [
+        ("0.4", "ε = 0.3", True)
+    ]
     assert "ε = 0.3" in finer.summary()
 
 

@@ -148,8 +148,10 @@ def test_an_auditor_sees_how_many_audits_fit_with_either_noise(sqlite_monthly: T
         laplace.summary()
     )
     assert json.loads(laplace.to_json())["audits_that_fit"] == {"asked": 24, "gaussian": 47}
-    assert [(one.cost[:1], one.planned, one.fits) for one in offers(laplace)] == [("ρ", True, True)]
-    assert [one.fits for one in offers(gaussian)] == [True] * 5
+    assert [(one.cost[:1], one.planned, one.fits) for one in offers(laplace, laplace.budget, None)] == [
+        ("ρ", True, True)
+    ]
+    assert [one.fits for one in offers(gaussian, gaussian.budget, None)] == [True] * 5
 
 
 def test_a_retry_is_free_and_a_second_draw_is_not(monthly: TestedHolder) -> None:
