@@ -93,7 +93,7 @@ class Door:
             return _refused(HTTPStatus.FORBIDDEN, f"This browser was not let in. {AGAIN}")
         length = headers.get("content-length", "")
         if method == "POST" and not (length.isascii() and length.isdigit() and int(length) <= BODY_BYTES_MAX):
-            text = f"A form with its files has at most {BODY_BYTES_MAX} bytes: send smaller files."
+            text = f"A form with its files has at most {BODY_BYTES_MAX >> 20} MiB: go back, and send smaller files."
             return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
         return None
 

@@ -53,6 +53,15 @@ _CHOICES: Final[Mapping[str, Sequence[str]]] = {
     "strategy": (AUTO, *STRATEGIES), "estimator": ESTIMATORS, "type": COLUMN_TYPES, "delimiter": (",", ";", "|", "tab"),
     "decimal": (".", ","), "encoding": ("utf-8", "utf-8-sig", "latin-1", "cp1252"),
 }  # fmt: skip
+_HINTS: Final[Mapping[str, str]] = {
+    "where": "Restrict the audit: age >= 18, or region in (North, South). One on each line; all of them hold.",
+    "rates": "Assumed, instead of the ratio: each group's rate, with commas between them.",
+    "name": "What the column is to be called: letters, digits, dots, hyphens and underscores.",
+    "value": "The data's column with the values. If empty: the one of that name, or the only other one.",
+    "organisation": "Who audits. If empty: what the settings say.",
+    "author": "Who wrote the report. If empty: what the settings say.",
+}
+"""What people read of a field of whose flag another text is right."""
 _FILES: Final = ("supports_from", "group_totals")
 _LINES: Final = ("where", "missing", "features")
 """Fields of which each line is one, because a value may hold commas."""
@@ -66,6 +75,9 @@ _OF_LEARNERS: Final[Mapping[str, Sequence[str]]] = {
     "Learners of publications": ("similarity", "penalty", "free_covariance", "fairness", "lowered"),
 }
 """The fields of a training that are some learners' own."""
+_OTHERWISE: Final = re.compile(r"\s*\[([^][]+)\]")
+"""What a flag's text says of a value that is left out."""
+_SYMBOLS: Final = {"epsilon": "ε", "rho": "ρ"}
 _NAMED: Final = re.compile(r"`(?:Auditor\.[a-z_]+|([a-z_]+))`")
 _CHECKED: Final = re.compile(r"^([a-z_]+): (?:Value error, )?")
 """How a text begins that a value's own check wrote: with the field's name, not in backquotes."""
@@ -228,17 +240,25 @@ def _fields(kind: type[BaseModel], dataset: DatasetDescription, without: Sequenc
 
 
 def _field(name: str, info: FieldInfo, dataset: DatasetDescription) -> FormField:
-    hint = in_labels(info.description or "")
+    options = _CHOICES.get(name, dataset.mechanisms if name == "mechanism" else ())
+    if options and info.default is None:
+        options = ("", *options)
+    hint = _hint(name, info, "As usual" if options else "If empty")
     if name in _FILES:
         return FormField(name, label_of(name), hint, "file")
     if info.annotation is bool:
         return FormField(name, label_of(name), hint, "switch", "on" if info.default else "")
-    options = _CHOICES.get(name, dataset.mechanisms if name == "mechanism" else ())
-    if options and info.default is None:
-        options = ("", *options)
     default = "" if info.default is None or isinstance(info.default, tuple) or info.is_required() else str(info.default)
     kind = "choice" if options else "lines" if name in _LINES else "text"
     return FormField(name, label_of(name), hint, kind, default, tuple(options))
+
+
+def _hint(name: str, info: FieldInfo, left_out: str) -> str:
+    """A flag's text as people read it beside a field, with the words for what is left out in one."""
+    text = in_labels(_HINTS.get(name, info.description or ""))
+    text = re.sub(r"\b(epsilon|rho)\b", lambda match: _SYMBOLS[match[0]], text)
+    otherwise = _OTHERWISE.search(text)
+    return text if otherwise is None else f"{_OTHERWISE.sub('', text)} {left_out}: {otherwise[1]}."
 
 
 def _listed(name: str, text: str) -> list[str]:

@@ -23,10 +23,12 @@ from auditor_client.desk.fields import (
     first_fields,
     first_training_fields,
     in_labels,
+    link_fields,
     sections,
     training_sections,
     values_of,
 )
+from auditor_client.desk.pages import section_of
 from auditor_client.desk.trainings import KINDS as TRAINED_BY
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
@@ -177,6 +179,33 @@ def test_what_an_audit_can_be_asked_the_desk_can_be_asked() -> None:
     assert {name for kind in KINDS for name in kind.model_fields} <= {
         name for kind in PANELS for name in kind.model_fields
     }
+
+
+def test_work_is_shown_in_the_section_where_it_was_begun() -> None:
+    begun = {
+        "/new/a": "New audit", "/trainings/new/a": "Trainings", "/audits/a": "Audits", "/approvals/register/a": "Audits"
+    }  # fmt: skip
+
+    assert {path: section_of(path) for path in begun} == begun
+
+
+def test_pages_name_the_whole_path_of_the_receipts() -> None:
+    desk = Desk(AuditorSettings(holder_url="http://127.0.0.1:9", receipts=Path("receipts")), PORT)
+
+    assert str(Path("receipts").absolute()) in AskedDesk(desk).ask("GET", desk.door.root).text
+    desk.close()
+
+
+def test_no_field_speaks_of_flags_or_settings() -> None:
+    sections_of = (*sections(REGISTER).values(), *training_sections(LOANS, ["loans"]).values())
+    first = (first_fields(REGISTER), first_training_fields(LOANS), link_fields(REGISTER))
+    hints = {one.name: one.hint for fields in (*first, *sections_of) for one in fields}
+
+    for name, hint in hints.items():
+        for word in ("[", "--", "AUDITOR_", "`", "Given several times", "epsilon", "NAME"):
+            assert word not in hint, (name, hint)
+    assert hints["people"].endswith("if you know. If empty: as many as your own data have.")
+    assert hints["mechanism"].endswith("As usual: what the dataset takes.")
 
 
 def test_what_a_training_can_be_asked_the_desk_can_be_asked() -> None:
