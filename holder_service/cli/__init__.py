@@ -5,6 +5,8 @@ names one, else of this machine's own, within this process. The other commands n
 may read the holder's home may run them.
 """
 
+import logging
+
 import typer
 
 from holder_service.cli import (
@@ -47,3 +49,4 @@ app.add_typer(machine.ledger_commands, name="ledger")
 def before_every_command() -> None:
     """The holder: keeps sensitive attributes, answers with noise, keeps the ledger."""
     keep_new_files_private()
+    logging.getLogger("holder_service").addHandler(logging.NullHandler())  # a command says itself what went wrong

@@ -105,7 +105,8 @@ def clear_errors(*own: type[Exception]) -> Iterator[None]:
     except httpx.HTTPError as error:
         fail(f"The holder does not answer: {type(error).__name__}. Is it running, and at the address in HOLDER_URL?")
     except OSError as error:
-        fail(f"{error.strerror or error}: {error.filename or ''}")
+        # Of a copy that failed, the file that could not be written is the second.
+        fail(f"{error.strerror or error}: {error.filename2 or error.filename or ''}")
 
 
 def fail(text: str) -> NoReturn:

@@ -5,6 +5,7 @@ one first-in-first-out lane (racing threads would wait far longer at the worst),
 exclude each other by `BEGIN IMMEDIATE` on SQLite and by a lock on the head's row on PostgreSQL.
 """
 
+import errno
 import logging
 import math
 import sqlite3
@@ -131,10 +132,16 @@ class Database:
 
         Charges go on meanwhile: what is written between two steps is copied too, and the copy is a state that
         the database was in.
+
+        Raises:
+            OSError: It cannot be copied; the text says why, such as that the disk is full.
         """
         source = self._engine.url.database or ""
-        with closing(sqlite3.connect(source, timeout=30)) as live, closing(sqlite3.connect(destination)) as copy:
-            live.backup(copy, pages=COPIED_AT_ONCE_PAGES)
+        try:
+            with closing(sqlite3.connect(source, timeout=30)) as live, closing(sqlite3.connect(destination)) as copy:
+                live.backup(copy, pages=COPIED_AT_ONCE_PAGES)
+        except sqlite3.Error as error:
+            raise OSError(errno.EIO, f"The database cannot be copied, {error}", str(destination)) from error
 
     def is_current(self) -> bool:
         """Whether the tables are at the revision that this code was written for."""
