@@ -25,7 +25,7 @@ ledger_commands = typer.Typer(no_args_is_help=True, help="The ledger of this mac
 @ledger_commands.command("verify")
 def verify(
     backup: Annotated[
-        Path | None, typer.Option(help="Instead a folder that `holder backup` made; it has no anchor to compare with.")
+        Path | None, typer.Option(help="Instead a back-up, or the newest of a folder of them; it has no anchor.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -35,7 +35,7 @@ def verify(
             with own_holder() as holder:
                 found = ledger_reading.verify(holder.store)
         else:
-            found = ledger_reading.verify_copy(backup / DATABASE)
+            found = ledger_reading.verify_copy(newest(backup) / DATABASE)
     show_verification({"intact": found.intact, **asdict(found)}, as_json)
     if backup is not None and not as_json:
         notify("What was entered after the copy was made is not known from it.")
@@ -88,6 +88,7 @@ def backup(
         int | None,
         typer.Option(min=1, help="FOLDER is one of back-ups: make one named by the time in it, and keep so many."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Copy database, keys and records while the holder goes on, whatever database it has."""
     with clear_errors(), own_holder() as own:
@@ -95,15 +96,25 @@ def backup(
             back_up(own, folder)
         else:
             folder = back_up_into(own, folder, keep=keep)
-    notify(f"The back-up is in {folder}.")
+    if as_json:
+        print(json.dumps({"folder": str(folder)}))
+    else:
+        notify(f"The back-up is in {folder}.")
 
 
 @commands.command("restore")
-def restore_backup(folder: Annotated[Path, typer.Argument(help="A folder that `holder backup` made.")]) -> None:
+def restore_backup(
+    folder: Annotated[
+        Path, typer.Argument(help="A back-up, or the folder of `holder backup --keep`, whose newest is taken.")
+    ],
+) -> None:
     """Put a back-up into an empty home and an empty database; the anchor stays. Then start, and record the restore."""
     with clear_errors():
+        folder = newest(folder)
         restore(folder, Settings.from_environment())
-    notify("Restored. Start the holder; if it answers restore-unrecorded: holder admin record-restore WHY.")
+    notify(
+        f"{folder} is restored. Start the holder; if it answers restore-unrecorded: holder admin record-restore WHY."
+    )
 
 
 @commands.command("check-backup")

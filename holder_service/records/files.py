@@ -85,6 +85,12 @@ class RecordFiles:
         with self._tried(".noticing") as alone:
             yield alone
 
+    @contextmanager
+    def backing_up(self) -> Iterator[bool]:
+        """Make a back-up alone, if nobody else does; whether that is so."""
+        with self._tried(".backing-up") as alone:
+            yield alone
+
     def derived_at(self, name: str) -> datetime | None:
         """When a derived column's values were made; None if they are not."""
         try:

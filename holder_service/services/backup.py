@@ -29,6 +29,8 @@ from shared.releases import LedgerPosition
 
 DATABASE: Final = "holder.sqlite"
 LIST: Final = "backup.json"
+REVISION_WITHOUT_LIST: Final = "0001"
+"""The tables of version 0.1, whose back-ups have no list; whatever has others and no list lost it, or is a home."""
 LAST: Final = "last-backup"
 """The file in the home that says when the last back-ups were made."""
 SHOWN_AFTER: Final = timedelta(hours=1)
@@ -53,14 +55,27 @@ def back_up(holder: Holder, folder: Path) -> None:
 
     Loads wait meanwhile, so that database and files fit together; releases go on.
 
+    What one left that was killed, of this name or named by the time, is taken away first.
+
     Raises:
+        Conflict: Another one is being made.
         FileExistsError: The folder is there already.
         OSError: Something cannot be copied; no folder is left.
     """
-    if folder.exists():
-        raise FileExistsError(17, "is there already; name a new folder", str(folder))
+    with holder.files.backing_up() as alone:
+        if not alone:
+            raise Conflict("Another back-up of this holder is being made: wait until it is there.")
+        if folder.exists():
+            raise FileExistsError(17, "is there already; name a new folder", str(folder))
+        partial = folder.with_name(f".{folder.name}.partial")
+        for left in (partial, *folder.parent.glob(".*Z.partial")):
+            if left == partial or _is_named_by_time(left.name[1:].removesuffix(".partial")):
+                shutil.rmtree(left, ignore_errors=True)
+        _make(holder, folder, partial)
+
+
+def _make(holder: Holder, folder: Path, partial: Path) -> None:
     made = datetime.now(UTC)
-    partial = folder.with_name(f".{folder.name}.partial")
     partial.mkdir(mode=0o700)
     try:
         with holder.files.alone():
@@ -88,7 +103,14 @@ def back_up(holder: Holder, folder: Path) -> None:
 
 
 def back_up_into(holder: Holder, folder: Path, *, keep: int) -> Path:
-    """Make a back-up in a folder of them, named by the time, and take away all but the newest."""
+    """Make a back-up in a folder of them, named by the time, and take away all but the newest.
+
+    Raises:
+        Conflict: The folder is a back-up or a home itself, or another back-up is being made.
+        OSError: Something cannot be copied.
+    """
+    if _is_one(folder):
+        raise Conflict(f"{folder} is itself a back-up, or a home: with --keep name a folder that has back-ups in it.")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = folder / datetime.now(UTC).strftime(_NAMED_BY_TIME)
     back_up(holder, new)
@@ -103,7 +125,7 @@ def newest(folder: Path) -> Path:
     Raises:
         NotFound: There is none.
     """
-    if any((folder / name).exists() for name in (LIST, DATABASE)):
+    if _is_one(folder):
         return folder
     found = _named_by_time(folder) if folder.is_dir() else []
     if not found:
@@ -135,8 +157,11 @@ def faults(folder: Path, listed: BackUp) -> list[str]:
     ]
 
 
-def restore(folder: Path, settings: Settings) -> None:
+def restore(folder: Path, settings: Settings) -> str | None:
     """Put a back-up into an empty home and an empty database, and bring its tables to this version.
+
+    Returns:
+        The revision of the tables in the back-up.
 
     Raises:
         NotFound: It has no database.
@@ -157,7 +182,7 @@ def restore(folder: Path, settings: Settings) -> None:
         if name not in (DATABASE, LIST):
             (settings.home / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(folder / name, settings.home / name)
-    _restore_database(folder / DATABASE, settings)
+    return _restore_database(folder / DATABASE, settings)
 
 
 def shown_time(home: Path, now: datetime) -> datetime | None:
@@ -191,11 +216,12 @@ def _require_empty(url: str) -> None:
             raise Conflict("The database has tables already: name an empty one in HOLDER_DATABASE_URL.")
 
 
-def _restore_database(copy: Path, settings: Settings) -> None:
+def _restore_database(copy: Path, settings: Settings) -> str | None:
     on_a_server = not settings.database_url.startswith("sqlite:///")
     file = settings.home / f".{DATABASE}" if on_a_server else Path(settings.database_url.removeprefix("sqlite:///"))
     shutil.copyfile(copy, file)  # without its mode: a back-up may be kept read-only
     with closing(Database(f"sqlite:///{file.absolute()}")) as restored:
+        revision = restored.revision()
         restored.migrate()
         if on_a_server:
             with closing(Database(settings.database_url)) as target:
@@ -203,6 +229,7 @@ def _restore_database(copy: Path, settings: Settings) -> None:
                 copy_rows(restored, target)
     if on_a_server:
         file.unlink()
+    return revision
 
 
 def _files(folder: Path) -> list[str]:
@@ -217,7 +244,16 @@ def _digest(file: Path) -> str:
 
 def _named_by_time(folder: Path) -> list[Path]:
     """The back-ups of a folder that are named by their time, oldest first."""
-    return sorted(path for path in folder.iterdir() if re.fullmatch(r"\d{8}T\d{6}Z", path.name))
+    return sorted(path for path in folder.iterdir() if _is_named_by_time(path.name))
+
+
+def _is_named_by_time(name: str) -> bool:
+    return re.fullmatch(r"\d{8}T\d{6}Z", name) is not None
+
+
+def _is_one(folder: Path) -> bool:
+    """Whether a folder has what a back-up has, and is none of back-ups."""
+    return any((folder / name).exists() for name in (LIST, DATABASE))
 
 
 def _noted_times(home: Path) -> list[datetime]:

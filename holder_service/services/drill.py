@@ -14,7 +14,7 @@ from holder_service.domain.errors import HolderError, Unavailable
 from holder_service.private_files import OpenHome, keep_new_files_private, require_closed
 from holder_service.records.encoded import OtherEncoding, Records
 from holder_service.services import ledger_reading
-from holder_service.services.backup import DATABASE, BackUp, faults, read_list, restore
+from holder_service.services.backup import DATABASE, LIST, REVISION_WITHOUT_LIST, BackUp, faults, read_list, restore
 from holder_service.services.holder import Holder
 from holder_service.set_up_errors import SetUpError
 from holder_service.settings import Settings
@@ -86,7 +86,8 @@ def drill(folder: Path, *, now: datetime, max_age: timedelta | None = None) -> R
         home = Path(scratch) / "home"
         settings = Settings(home, f"sqlite:///{home / DATABASE}", Path(scratch) / "anchor")
         try:
-            restore(folder, settings)
+            if restore(folder, settings) != REVISION_WITHOUT_LIST and listed is None:
+                return RestoreDrill(faults=(f"{LIST} is missing",))
             return _verified(settings, shown, listed)
         except (HolderError, SetUpError) as error:
             return replace(shown, faults=(_outside(str(error), scratch),))

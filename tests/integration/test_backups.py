@@ -2,9 +2,13 @@
 
 import json
 import os
+import re
+import resource
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -29,6 +33,7 @@ from testing.registers import plan
 from tests.integration.test_upgrade import ARCHIVE
 
 NOW = datetime.now(UTC)
+FULL_AT_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,7 @@ DAMAGE: list[tuple[Callable[[Path], Any], str]] = [
     (flipped("person-key-secret"), "person-key-secret is damaged"),
     (flipped("signing-keys/*"), "is damaged"),
     (flipped(LIST), LIST),
+    (lambda folder: (folder / LIST).unlink(), f"{LIST} is missing"),
     (lambda folder: min(folder.glob("records/*")).unlink(), "is missing"),
     (lambda folder: folder.chmod(0o755), "open to others"),
     (gone("records/*"), "the records of register are missing"),
@@ -230,13 +236,21 @@ def test_the_newest_are_kept_and_their_time_is_shown_late(sqlite_holder: TestedH
     """How long a back-up takes depends on the records: the metric moves an hour after it was begun, not at its end."""
     folder = tmp_path / "backups"
     folder.mkdir(mode=0o700)
-    for name in ("20200101T000000Z", "20200102T000000Z", "notes"):
-        (folder / name).mkdir()
+    for name in ("20200101T000000Z", "20200102T000000Z", "notes", ".20200103T000000Z.partial", ".notes.partial"):
+        (folder / name).mkdir()  # the fourth was killed
 
+    with sqlite_holder.holder.files.backing_up(), pytest.raises(Conflict, match="is being made"):
+        back_up_into(sqlite_holder.holder, folder, keep=2)
     new = back_up_into(sqlite_holder.holder, folder, keep=2)
 
-    assert sorted(path.name for path in folder.iterdir()) == ["20200102T000000Z", new.name, "notes"]
+    assert sorted(path.name for path in folder.iterdir()) == [".notes.partial", "20200102T000000Z", new.name, "notes"]
     assert check(folder).stdout.startswith(f"Back-up {new}, made at ")
+    with pytest.raises(Conflict, match="itself a back-up, or a home"):
+        back_up_into(sqlite_holder.holder, new, keep=2)
+    restored = CliRunner().invoke(app, ["restore", str(folder)], env={"HOLDER_HOME": str(tmp_path / "restored")})
+    assert restored.stderr.startswith(f"{new} is restored."), restored.output
+    verified = CliRunner().invoke(app, ["ledger", "verify", "--backup", str(folder)])
+    assert verified.stdout.startswith("Intact"), verified.output
     home, began = sqlite_holder.settings.home, datetime.now(UTC)
     assert shown_time(home, began) is None
     assert "holder_last_backup_timestamp_seconds 0.0" in sqlite_holder.metrics().text
@@ -244,3 +258,30 @@ def test_the_newest_are_kept_and_their_time_is_shown_late(sqlite_holder: TestedH
     assert shown is not None
     assert timedelta() <= began - shown < timedelta(minutes=1)
     assert check(tmp_path / "home").exit_code == 2
+
+
+def on_a_full_disk(*arguments: str, holder: TestedHolder, room: Path) -> subprocess.CompletedProcess[str]:
+    """A command where no file gets as large as the database is, run by itself as a timer runs it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDER_")}
+    return subprocess.run(
+        [sys.executable, "-m", "holder_service.cli", *arguments], capture_output=True, text=True, check=False,
+        env={
+            **environment, "HOLDER_HOME": str(holder.settings.home), "HOLDER_ANCHOR": str(holder.settings.anchor),
+            "HOLDER_DATABASE_URL": holder.settings.database_url, "TMPDIR": str(room),
+        },
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (FULL_AT_BYTES, FULL_AT_BYTES)),
+    )  # fmt: skip
+
+
+def test_a_full_disk_is_said_in_one_line_that_names_what_cannot_be_written(made: Made, tmp_path: Path) -> None:
+    folder, room = tmp_path / "backups", tmp_path / "room"
+    for one in (folder, room):
+        one.mkdir(mode=0o700)
+
+    copied = on_a_full_disk("backup", str(folder), "--keep=3", holder=made.holder, room=room)
+    drilled = on_a_full_disk("check-backup", str(made.folder), holder=made.holder, room=room)
+
+    assert copied.returncode == drilled.returncode == 2
+    assert re.fullmatch(rf"The database cannot be copied, .+: {folder}/.+\n", copied.stderr)
+    assert re.fullmatch(rf"File too large: {room}/.+\n", drilled.stderr)
+    assert not [*folder.iterdir(), *room.iterdir()]
