@@ -137,12 +137,16 @@ def load(
     with clear_errors():
         file = records.open("rb")
         size = records.stat().st_size if records.is_file() else None
-    with file, followed(path_of("datasets", dataset, "records", "loads")) as bar:
-        answer = call(
-            "PUT", path_of("datasets", dataset, "records"), url, key, media=media_type_of(records),
-            content=bar.sending(file, size) if bar else chunks(file), size=size, watch=bar.watch if bar else None,
-            params={**how.model_dump(mode="json", exclude_defaults=True), **({"check": "true"} if check else {})},
-        )  # fmt: skip
+    loads = path_of("datasets", dataset, "records", "loads")
+    with file:
+        if url:  # for the same roles: a proxy may lose a refusal that comes while the file is being sent
+            call("GET", loads, url, key)
+        with followed(loads) as bar:
+            answer = call(
+                "PUT", path_of("datasets", dataset, "records"), url, key, media=media_type_of(records),
+                content=bar.sending(file, size) if bar else chunks(file), size=size, watch=bar.watch if bar else None,
+                params={**how.model_dump(mode="json", exclude_defaults=True), **({"check": "true"} if check else {})},
+            )  # fmt: skip
     if as_json:
         print(json.dumps(answer))
     elif check:

@@ -62,9 +62,11 @@ def export_ledger(
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Write all entries that pass all filters into a file, which is there once it is whole."""
+    if file.suffix not in (".csv", ".jsonl"):
+        fail(f"Name an export's file .csv or .jsonl, not {file.suffix or file.name}.")
     with clear_errors(), new_file(file) as written:
-        as_format = "jsonl" if file.suffix == ".jsonl" else "csv"
-        download(LEDGER, url, key, written, params={**which.model_dump(exclude_none=True), "format": as_format})
+        as_format = {"format": file.suffix.removeprefix(".")}
+        download(LEDGER, url, key, written, params={**which.model_dump(exclude_none=True), **as_format})
         if not is_whole(written):
             fail("The export broke off: its last line is missing. Nothing was kept; try again.")
     notify(f"The entries are in {file}, and the export is whole.")

@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import httpx
 import pytest
@@ -682,3 +683,40 @@ def test_a_ledger_that_does_not_follow_ends_with_one(home: Path) -> None:
 )
 def test_help_is_there(arguments: list[str], tmp_path: Path) -> None:
     assert "Usage" in done(run(arguments, environment(tmp_path)))
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A holder that refuses whatever is asked, and would not read what is sent."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.command)
+        refusal = json.dumps({"title": "Forbidden", "detail": "Only a data steward may do this."}).encode()
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(refusal)))
+        self.end_headers()
+        self.wfile.write(refusal)
+
+    def do_PUT(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """It goes to standard error, where the command's own line is looked for."""
+
+
+def test_a_load_that_is_refused_is_refused_before_the_file_is_sent(tmp_path: Path) -> None:
+    """A proxy that still sends the file to a holder that answered and closed may lose the answer."""
+    (tmp_path / "people.csv").write_text("id\n1\n")
+    with serving_http(Refusing) as url:
+        holder = {"HOLDER_URL": url, "HOLDER_ADMIN_KEY": "pafer_some"}
+        refused = failed(run(["admin", "load", "register", str(tmp_path / "people.csv")], holder))
+
+    assert "Only a data steward may do this." in refused
+    assert Refusing.asked == ["GET"]
+
+
+def test_an_export_is_a_table_or_lines_of_json(tmp_path: Path) -> None:
+    said = failed(run(["admin", "export-ledger", str(tmp_path / "ledger.txt")], {"HOLDER_HOME": str(tmp_path / "h")}))
+
+    assert "Name an export's file .csv or .jsonl, not .txt." in said
