@@ -26,23 +26,26 @@ def main(
     """Set the holder up unless that was done before, then serve until the process is ended.
 
     The auditor's key is written into the file that PAFER_DEMO_KEY_FILE names, by default
-    `auditor.key` in HOLDER_HOME, once everything is ready.
+    `auditor.key` in HOLDER_HOME, once everything is ready; the administrator's into
+    `administrator.key` in HOLDER_HOME.
     """
     with clear_errors():
         _serve(host, port)
 
 
 def _serve(host: str, port: int) -> None:
-    key_file = Path(os.environ.get(KEY_FILE_VARIABLE) or Settings.from_environment().home / "auditor.key")
+    home = Settings.from_environment().home
+    key_file = Path(os.environ.get(KEY_FILE_VARIABLE) or home / "auditor.key")
+    admin_key_file = home / "administrator.key"
     signal.signal(signal.SIGTERM, _leave)
     try:
         admin_key = None if key_file.exists() else initialise(os.environ)
         with running_holder({}, host=host, port=port) as holder:
             if admin_key is not None:
                 key = prepare(holder.url, admin_key, register(), budget=BUDGET)
-                with durable_file(key_file) as file:
-                    file.write(f"{key}\n".encode("ascii"))
-            _announce(holder, key_file)
+                _keep(admin_key, admin_key_file)
+                _keep(key, key_file)
+            _announce(holder, key_file, admin_key_file)
             sys.exit(holder.process.wait())
     except DemoFailed as error:
         sys.exit(f"pafer_demo: {error}")
@@ -50,13 +53,20 @@ def _serve(host: str, port: int) -> None:
         sys.exit(130)
 
 
+def _keep(key: str, path: Path) -> None:
+    with durable_file(path) as file:
+        file.write(f"{key}\n".encode("ascii"))
+
+
 def _leave(*_: object) -> NoReturn:
     sys.exit(0)
 
 
-def _announce(holder: HolderProcess, key_file: Path) -> None:
+def _announce(holder: HolderProcess, key_file: Path, admin_key_file: Path) -> None:
     print(f"The holder answers at {holder.url}, dataset 'register'.")
     print(f"The key of auditor '{AUDITOR}' (budget epsilon {BUDGET}) is in {key_file}.", flush=True)
+    if admin_key_file.exists():
+        print(f"Its console is at {holder.url}/console; the administrator's key is in {admin_key_file}.", flush=True)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ def _whole(request: str, url: str, key: str) -> str:
     if len(request.removeprefix(DIGEST)) == DIGEST_CHARACTERS:
         return DIGEST + request.removeprefix(DIGEST)
     ids = [one["id"] for one in _every(url, key, None)]
-    return whole_id(request, ids, "requests have an id that begins so; `approvals --state all` lists them")
+    return whole_id(request, ids, "requests have an id that begins so; holder admin approvals --state all lists them")
 
 
 def _every(url: str, key: str, state: str | None) -> list[dict[str, Any]]:

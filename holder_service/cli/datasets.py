@@ -221,7 +221,9 @@ def delete_column(
     """Delete an auditor's derived column; what was released about it stays."""
     path = path_of("datasets", dataset, "columns")
     ids = [one["id"] for one in call("GET", path, url, key)["columns"]]
-    named = whole_id(column, ids, f"derived columns of {dataset} have an id that begins so; `columns` lists them")
+    named = whole_id(
+        column, ids, f"derived columns have an id that begins so; holder admin columns {dataset} lists them"
+    )
     call("DELETE", f"{path}/{named}", url, key)
 
 

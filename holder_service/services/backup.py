@@ -259,7 +259,7 @@ def _is_one(folder: Path) -> bool:
 def _noted_times(home: Path) -> list[datetime]:
     try:
         return [datetime.fromisoformat(made) for made in json.loads((home / LAST).read_text())]
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):  # not there, damaged, or written by a user whose files are closed to this one
         return []
 
 

@@ -83,7 +83,9 @@ def verify(store: LedgerStore, *, chain_only: bool = False) -> Verification:
 
     def check_anchor(connection: Connection, newest: int) -> None:
         if anchored is None:
-            raise BrokenLedger(newest, "there is no readable anchor")
+            raise BrokenLedger(
+                newest, "all entries follow, but no anchor can be read that would show whether later ones were lost"
+            )
         if ledger.hash_at(connection, anchored.sequence) != anchored.hash:
             raise BrokenLedger(anchored.sequence, "the anchored entry is not in the database, which was rolled back")
 
