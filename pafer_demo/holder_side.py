@@ -10,6 +10,7 @@ import typer
 
 from holder_service.cli.calls import clear_errors
 from holder_service.durable_files import durable_file
+from holder_service.private_files import keep_new_files_private
 from holder_service.settings import Settings
 from pafer_demo.administration import AUDITOR, prepare
 from pafer_demo.holder_process import DemoFailed, HolderProcess, initialise, running_holder
@@ -29,6 +30,7 @@ def main(
     `auditor.key` in HOLDER_HOME, once everything is ready; the administrator's into
     `administrator.key` in HOLDER_HOME.
     """
+    keep_new_files_private()
     with clear_errors():
         _serve(host, port)
 

@@ -12,8 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import httpx
 import pytest
 
+from testing.console_visitors import Visitor
+from testing.http_clients import AUTHORITIES
 from testing.shown_commands import shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,6 +74,10 @@ def test_the_readmes_commands_lead_to_a_report(tmp_path: Path) -> None:
         budget = f"{exports}\n.venv/bin/auditor budget --dataset register --json"
         with shell(budget, tmp_path, port) as account:
             left, _ = account.communicate(timeout=60)
+        admin_key = (tmp_path / "holder-home" / "administrator.key").read_text().strip()
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", follow_redirects=True, verify=AUTHORITIES) as client:
+            console = Visitor(client).log_in(admin_key)
+        open_to_others = [path.name for path in (tmp_path / "holder-home").rglob("*") if path.stat().st_mode & 0o077]
 
     assert auditor.returncode == 0, said
     assert "fails the four-fifths rule" in said
@@ -78,3 +85,5 @@ def test_the_readmes_commands_lead_to_a_report(tmp_path: Path) -> None:
     assert program.returncode == 0, found
     assert re.fullmatch(r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] fails\n", found)
     assert '"spent": {"epsilon": "0.1"' in left
+    assert (console.status, console.path) == (200, "/console")
+    assert open_to_others == []
