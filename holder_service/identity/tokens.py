@@ -122,14 +122,14 @@ class Tokens:
         except (JoseError, ValueError, RecursionError):
             raise RefusedToken("form") from None
         algorithm, kind = header.get("alg"), header.get("typ")
-        if (kind.lower() if isinstance(kind, str) else kind) not in types:
+        if not isinstance(kind, str | None) or (kind and kind.lower()) not in types:
             raise RefusedToken("form")
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
             raise RefusedToken("algorithm")
         key = self._key(header.get("kid"), algorithm)
         try:
             token = jwt.decode(text, key, registry=_Algorithms(algorithms=list(ALGORITHMS)))
-        except (JoseError, ValueError, RecursionError):
+        except (JoseError, TypeError, ValueError, RecursionError):
             raise RefusedToken("signature") from None
         return self._of_this_time(token.claims, now)
 

@@ -88,6 +88,8 @@ REFUSED: dict[str, tuple[str, Make]] = {
     "not ASCII": ("form", lambda provider: provider.token() + "é"),
     "of another kind": ("form", lambda provider: provider.token(header={"typ": "logout+jwt"})),
     "header is a list": ("form", lambda _: "W10.e30.AA"),
+    "kinds in a list": ("form", lambda provider: unsigned(provider, {"alg": "ES256", "typ": ["JWT"]}, "AA")),
+    "kind is an object": ("form", lambda provider: unsigned(provider, {"alg": "ES256", "typ": {}}, "AA")),
     "algorithm none": ("algorithm", lambda provider: unsigned(provider, {"alg": "none", "kid": "first"})),
     "algorithm None": ("algorithm", lambda provider: unsigned(provider, {"alg": "None"}, "AA")),
     "algorithm of an unknown kind": ("algorithm", lambda provider: unsigned(provider, {"alg": ["RS256"]}, "AA")),
@@ -108,6 +110,12 @@ REFUSED: dict[str, tuple[str, Make]] = {
     )),
     "critical extension": ("signature", lambda provider: unsigned(
         provider, {"alg": "ES256", "kid": "first", "crit": ["exp"], "exp": 1}, "AA"
+    )),
+    "critical is no list": ("signature", lambda provider: unsigned(
+        provider, {"alg": "ES256", "kid": "first", "crit": 5}, "AA"
+    )),
+    "critical are objects": ("signature", lambda provider: unsigned(
+        provider, {"alg": "ES256", "kid": "first", "crit": [{}]}, "AA"
     )),
     "another issuer": ("issuer", lambda provider: provider.token(iss="https://evil.example")),
     "issuer with a slash": ("issuer", lambda provider: provider.token(iss=provider.issuer + "/")),
