@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from holder_service.services.access import NO_ACCOUNT
+from holder_service.domain.errors import Forbidden
+from holder_service.identity.tokens import Identity
+from holder_service.services.access import NO_ACCOUNT, caller_of
 from holder_service.web.edge.logs import JsonLines
 from testing.holders import TestedHolder, opened, stopped_holder
 from testing.identity_providers import InventedProvider, identity_provider
@@ -67,6 +69,17 @@ def test_who_has_no_account_in_their_role_is_refused_alike(
     assert answer.json()["detail"] == NO_ACCOUNT.format(account=account)
     assert [vars(one)["reason"] for one in records if one.msg == "token refused"] == ["account"]
     assert holder.entries()[-1]["sequence"] == before
+
+
+@pytest.mark.parametrize("name", ["A\0DR", "\ud800", "ADR\n"])
+def test_what_is_no_name_is_looked_up_in_no_database(
+    lasting_holders: TestedHolder, provider: InventedProvider, name: str
+) -> None:
+    identity = Identity(name, None, datetime.now(UTC) + timedelta(minutes=1), provider.issuer)
+    with pytest.raises(Forbidden) as refusal:
+        caller_of(lasting_holders.holder.store, identity)
+
+    assert refusal.value.detail == NO_ACCOUNT.format(account="an account of another name than yours")
 
 
 def test_a_token_for_an_auditor_opens_nothing_of_an_administrator(
