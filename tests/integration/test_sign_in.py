@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from sqlalchemy import func, select
 
 from holder_service.domain.errors import Unauthenticated
 from holder_service.identity.tokens import Identity, RefusedToken
@@ -17,7 +18,9 @@ from holder_service.oidc_settings import OidcSettings
 from holder_service.services import logins
 from holder_service.services.access import NO_ACCOUNT
 from holder_service.services.holder import Holder, initialise
+from holder_service.storage.tables import completed_sign_ins
 from holder_service.web.console.cookies import sealed
+from holder_service.web.console.sign_in import SIGN_IN_LIFETIME
 from holder_service.web.edge.logs import JsonLines
 from shared.identity_providers import SignInOffer
 from testing.console_visitors import Page, Visitor, visitor
@@ -151,6 +154,16 @@ def without_cookie(provider: InventedProvider, visits: Visitor, **query: str) ->
     return back(visits, url, **query)
 
 
+def with_own_state(**begun: Any) -> Callable[[InventedProvider, Visitor], Page]:
+    """Whoever sends both cookie and state may seal in it whatever they like."""
+
+    def attempt(_: InventedProvider, visits: Visitor) -> Page:
+        visits.client.cookies.set("holder-sign-in", "own")
+        return visits.get(f"/console/signed-in?{urlencode({'code': 'any', 'state': sealed('own', begun)})}")
+
+    return attempt
+
+
 REFUSED: dict[str, tuple[str, Callable[[InventedProvider, Visitor], Page]]] = {
     "another issuer": ("issuer", changed(iss="https://evil.example")),
     "another audience": ("audience", changed(aud="https://holder.test/api")),
@@ -166,6 +179,9 @@ REFUSED: dict[str, tuple[str, Callable[[InventedProvider, Visitor], Page]]] = {
     "state made up": ("state", sent(state="x.y")),
     "no state": ("state", sent(state="")),
     "another browser": ("state", without_cookie),
+    "own state of nothing": ("state", with_own_state()),
+    "own state of another form": ("state", with_own_state(then=5, until=[])),
+    "own state of no time": ("state", with_own_state(then="/console", until=float("nan"))),
     "no browser's": ("state", lambda provider, visits: without_cookie(
         provider, visits, state=sealed("", {"then": "/console", "until": 1e12})
     )),
@@ -189,6 +205,19 @@ def test_anybody_else_is_refused_and_no_secret_is_logged(
     assert not any(secret in text for secret in ("eyJ", "code-", SECRET, "evil", "denied"))
     assert "holder-session" not in page.answer.headers.get("set-cookie", "")
     assert visits.get("/console").path == "/console/log-in"
+
+
+@pytest.mark.parametrize("until", [9e9, float("inf")])
+def test_nobody_has_a_sign_in_kept_for_longer_than_it_may_take(
+    holder: TestedHolder, provider: InventedProvider, visits: Visitor, until: float
+) -> None:
+    before = datetime.now(UTC)
+    page = with_own_state(then="/console", until=until)(provider, visits)
+    with holder.holder.store.database.read() as connection:
+        kept = connection.execute(select(func.max(completed_sign_ins.c.expires))).scalar_one()
+
+    assert page.status == 403
+    assert datetime.fromisoformat(kept) - before < SIGN_IN_LIFETIME + timedelta(minutes=1)
 
 
 def test_a_sign_in_is_completed_once(provider: InventedProvider, visits: Visitor) -> None:

@@ -11,11 +11,14 @@ import hmac
 import ipaddress
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from fastapi import Request, Response
+from pydantic import BaseModel
 
 from holder_service.domain.errors import Forbidden
+
+_Form = TypeVar("_Form", bound=BaseModel)
 
 
 def form_token(secret: str) -> str:
@@ -77,12 +80,17 @@ def sealed(secret: str, message: dict[str, Any]) -> str:
     return f"{text}.{_mac(secret, f'message {text}')}"
 
 
-def opened(secret: str, kept: str) -> dict[str, Any] | None:
-    """A message that was sealed with this secret; None if there is none, or it was made up."""
+def opened(secret: str, kept: str, form: type[_Form]) -> _Form | None:
+    """A message that was sealed with this secret; None if there is none, it was made up, or is of another form.
+
+    Whoever has the cookie knows its secret, and can seal anything.
+    """
     text, _, mac = kept.partition(".")
     if text and hmac.compare_digest(_mac(secret, f"message {text}").encode(), mac.encode()):
-        message: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text))
-        return message
+        try:
+            return form.model_validate_json(base64.urlsafe_b64decode(text))
+        except ValueError:
+            return None
     return None
 
 

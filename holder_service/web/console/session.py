@@ -14,7 +14,7 @@ from fastapi import Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
 from holder_service.services import approvals, logins, notices
@@ -31,6 +31,13 @@ from shared.notices import Notice
 SESSION_COOKIE: Final = Cookie("holder-session")
 MESSAGE_COOKIE: Final = Cookie("holder-message")
 MESSAGE_S_MAX: Final = 60
+
+
+class Done(BaseModel):
+    """What a redirect leaves for the next page: what was done, and whether that is good."""
+
+    text: str
+    good: bool
 
 
 class LogInNeeded(Exception):
@@ -68,7 +75,7 @@ class Visit:
         response = render(
             template, refusal=self.refusal, entered=self.form if self.refusal else None, section=section,
             session=self.session, organisation=self.holder.settings.organisation,
-            message=opened(self.session.token, kept), form_token=form_token(self.session.token),
+            message=opened(self.session.token, kept, Done), form_token=form_token(self.session.token),
             here=self.request.url.path, may=self.rights, marks=self._marks(), **context,
         )  # fmt: skip
         if kept:

@@ -12,6 +12,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
+from pydantic import BaseModel
 
 from holder_service.domain.errors import Forbidden, HolderError, NotFound, RateLimited, Unauthenticated
 from holder_service.identity.provider import IdentityProvider
@@ -33,6 +34,13 @@ QUERY_CHARACTERS_MAX: Final = 8192
 _log = logging.getLogger(__name__)
 
 router = APIRouter(route_class=ConsoleRoute, include_in_schema=False)
+
+
+class Begun(BaseModel):
+    """What a sign-in's state says: where to go on to afterwards, and until when it may be completed."""
+
+    then: str
+    until: float
 
 
 @router.get(f"{ROOT}/sign-in")
@@ -102,10 +110,12 @@ def _begun(request: Request, holder: Holder) -> tuple[str, datetime]:
         RefusedToken: It began none, or too long ago.
     """
     secret, state = SIGN_IN_COOKIE.read(request), request.query_params.get("state", "")
-    begun = opened(secret, state) if secret and len(state) <= QUERY_CHARACTERS_MAX else None
-    if begun is None or not holder.store.clock().timestamp() < begun["until"]:
+    begun = opened(secret, state, Begun) if secret and len(state) <= QUERY_CHARACTERS_MAX else None
+    now = holder.store.clock()
+    if begun is None or not now.timestamp() < begun.until:
         raise RefusedToken("state")
-    return inside(begun["then"]), datetime.fromtimestamp(begun["until"], UTC)
+    latest = now + SIGN_IN_LIFETIME  # whoever sealed it themselves may say any time, and what is completed is kept
+    return inside(begun.then), datetime.fromtimestamp(min(begun.until, latest.timestamp()), UTC)
 
 
 def _session(holder: Holder, request: Request, until: datetime) -> Session:
