@@ -1,10 +1,11 @@
 """Requests that need an approval, one row for each identity: as it was asked last, and what was decided."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, or_, select, update
 
 from holder_service.domain.ledger import loss_columns
 from holder_service.storage.tables import approvals, datasets
@@ -16,6 +17,8 @@ from shared.relations import Relation
 IN_FORCE: Final[tuple[ApprovalState, ...]] = ("waiting", "approved", "declined")
 """What is not over, unless time or records have moved on."""
 _COLUMNS: Final = [column for column in approvals.c if column.name != "document"]
+
+_NEWEST_AT_ONCE: Final = 100
 
 _GONE: Final = (
     select(datasets.c.name)
@@ -101,7 +104,7 @@ def open_ones(connection: Connection, auditor: str, *, now: datetime) -> list[in
     """The sizes of an auditor's requests that wait or are approved, in bytes each."""
     query = select(func.length(approvals.c.document)).where(
         approvals.c.auditor == auditor, approvals.c.state.in_(("waiting", "approved")),
-        approvals.c.document.is_not(None), approvals.c.expires > now.isoformat(), ~_GONE,
+        approvals.c.document.is_not(None), *_alive(now),
     )  # fmt: skip
     return list(connection.execute(query).scalars())
 
@@ -118,13 +121,33 @@ def of_auditor(connection: Connection, *, auditor: str, dataset: str, after: int
 
 
 def every(
-    connection: Connection, *, states: tuple[ApprovalState, ...] | None = None, after: int = 0, limit: int
+    connection: Connection,
+    *,
+    states: tuple[ApprovalState, ...] | None = None,
+    after: int = 0,
+    limit: int,
+    alive_at: datetime | None = None,
 ) -> list[StoredApproval]:
-    """All requests that were left in some states, or all, in the order of their entries."""
+    """All requests that were left in some states, or all, in the order of their entries.
+
+    Args:
+        alive_at: Only those that have not expired by then, and whose records are there.
+    """
     query = select(*_COLUMNS).where(approvals.c.sequence > after).order_by(approvals.c.sequence).limit(limit)
     if states is not None:
         query = query.where(approvals.c.state.in_(states))
+    if alive_at is not None:
+        query = query.where(*_alive(alive_at))
     return [_approval(row) for row in connection.execute(query)]
+
+
+def backwards(connection: Connection) -> Iterator[StoredApproval]:
+    """All requests as they are taken, newest first."""
+    newest = select(*_COLUMNS).order_by(approvals.c.sequence.desc()).limit(_NEWEST_AT_ONCE)
+    query = newest
+    while found := [_approval(row) for row in connection.execute(query)]:
+        yield from found
+        query = newest.where(approvals.c.sequence < found[-1].sequence)
 
 
 def rows(connection: Connection) -> list[tuple[str, dict[str, Any]]]:
@@ -138,6 +161,11 @@ def rows(connection: Connection) -> list[tuple[str, dict[str, Any]]]:
             values["id"] = identity_of_document(bytes(document), **names)
         found.append((row.id, values))
     return found
+
+
+def _alive(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """That a request has not expired, and its records are there."""
+    return approvals.c.expires > now.isoformat(), ~_GONE
 
 
 def _values(approval: StoredApproval) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import httpx
 import pytest
+from sqlalchemy import event
 
 from holder_service.domain.errors import ApprovalDeclined, Conflict
 from holder_service.services import approvals, releases
@@ -407,6 +408,55 @@ def test_an_auditor_has_only_so_many_open_requests(strict: TestedHolder, monkeyp
     monkeypatch.setattr(limits, "APPROVALS_OPEN_MAX", 9)
     monkeypatch.setattr(limits, "APPROVAL_BYTES_MAX", 900)
     refused(strict.release(plan(draw=4)), "conflict", holder=strict)
+
+
+def test_who_asks_and_withdraws_all_day_comes_to_an_end(strict: TestedHolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is withdrawn is open no more, and its entries stay: nothing else would bound how many there are."""
+    monkeypatch.setattr(limits, "APPROVALS_PER_DAY_MAX", 3)
+    for _ in range(3):
+        strict.auditor("DELETE", f"/datasets/register/approvals/{waits(strict.release(plan()))}").raise_for_status()
+    before = strict.entries()
+
+    refused(strict.release(plan()), "conflict", holder=strict)
+    assert strict.entries() == before
+    waits(strict.release(plan(), key=strict.open_auditor("ELSE", epsilon="1")))
+    strict.holder.store.clock = lambda: datetime.now(UTC) + timedelta(days=1)
+    waits(strict.release(plan()))
+
+
+def test_what_is_over_costs_no_page_of_what_waits_anything(strict: TestedHolder) -> None:
+    """Expired or outdated, a row says still that it waits, and there are more of those with every day."""
+    store = strict.holder.store
+    strict.holder.notices.close()  # its thread asks the database too, whenever its turn comes
+    statements: list[str] = []
+
+    def looked() -> int:
+        statements.clear()
+        assert len(approvals.waiting(store)) == 1
+        return len(statements)
+
+    waits(strict.release(plan()))
+    event.listen(store.database._engine, "checkout", lambda raw, *_: raw.set_trace_callback(statements.append))
+    one_waits = looked()
+    strict.load(register_csv(seed=3))
+    waits(strict.release(plan()))
+    assert looked() == one_waits
+    store.clock = lambda: datetime.now(UTC) + timedelta(days=14)
+    waits(strict.release(plan(draw=2)))
+
+    assert looked() == one_waits
+
+
+def test_the_console_lists_what_became_of_the_newest(strict: TestedHolder) -> None:
+    for draw in range(1, 9):
+        waits(strict.release(plan(draw=draw)))
+    for one in approvals.waiting(strict.holder.store)[::2]:
+        decide(strict, one.id, NO)
+
+    newest = approvals.latest(strict.holder.store, limit=3)
+
+    assert [one.state for one in newest] == ["declined"] * 3
+    assert [one.requested for one in newest] == sorted((one.requested for one in newest), reverse=True)
 
 
 def test_a_page_goes_on_where_the_last_one_ended(strict: TestedHolder) -> None:

@@ -23,7 +23,6 @@ from shared.trainings import Training
 from shared.watches import Watch
 
 SHOWN_MAX = 200
-PAGE = 1000
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 Request = Annotated[str, Path(pattern="^sha256:[0-9a-f]{64}$")]
 
@@ -31,15 +30,9 @@ Request = Annotated[str, Path(pattern="^sha256:[0-9a-f]{64}$")]
 @router.get("/approvals")
 def list_requests(visit: Visitor) -> Response:
     """What waits for a decision, and what became of the latest others."""
-    waiting = approvals.waiting(visit.store)
-    every, after = approvals.every(visit.store, state=None, limit=PAGE)
-    while after is not None:
-        more, after = approvals.every(visit.store, state=None, after=after, limit=PAGE)
-        every = [*every, *more][-PAGE:]
-    others = [one for one in reversed(every) if one.state != "waiting"][:SHOWN_MAX]
     return visit.page(
-        "approvals.html.j2", section="approvals", waiting=waiting, others=others,
-        names=access.display_names(visit.store),
+        "approvals.html.j2", section="approvals", waiting=approvals.waiting(visit.store),
+        others=approvals.latest(visit.store, limit=SHOWN_MAX), names=access.display_names(visit.store),
     )  # fmt: skip
 
 
