@@ -54,16 +54,19 @@ class KeptDocument(Generic[_T]):
     def get(self, serves: Callable[[_T], bool] = lambda _: True) -> _T:
         """The document; the newest there is if the one that is kept does not serve.
 
+        Where one is kept, nobody waits for the next but who fetches it.
+
         Raises:
-            Unavailable: There is none, or none that serves, and the provider does not answer.
+            Unavailable: There is none, or none that serves, and the provider does not answer, or not yet.
         """
         value = self._current(FRESH_S)
         if value is not None and serves(value):
             return value
         old = self._current(STALE_S)
-        usable = old is not None and serves(old)
-        if not self._lock.acquire(blocking=not usable):
-            return old  # type: ignore[return-value]  # it is usable, so it is one; another thread fetches the next
+        if not self._lock.acquire(blocking=old is None):  # another thread fetches the next
+            if old is not None and serves(old):
+                return old
+            raise Unavailable(DOWN)
         try:
             self._refresh(serves)
         finally:

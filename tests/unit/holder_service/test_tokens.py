@@ -2,7 +2,9 @@
 
 import base64
 import json
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +13,7 @@ from joserfc.jwk import ECKey, Key, OctKey, OKPKey, RSAKey
 
 from holder_service.domain.errors import Unavailable
 from holder_service.identity import published
-from holder_service.identity.published import AGAIN_S, FRESH_S, STALE_S, Published
+from holder_service.identity.published import AGAIN_S, FRESH_S, STALE_S, KeptDocument, Published
 from holder_service.identity.tokens import LIFETIME_S_MAX, SKEW_S, Identity, RefusedToken
 from testing.identity_providers import AUDIENCE, InventedProvider, identity_provider
 
@@ -245,6 +247,31 @@ def test_while_the_provider_is_down_its_last_keys_hold_for_a_while(provider: Inv
     clock.now_s += STALE_S
     with pytest.raises(Unavailable):
         tokens.bearer(provider.token(), now=now)
+
+
+def test_nobody_waits_while_the_provider_is_asked_for_another() -> None:
+    """Where it answers slowly, made-up key ids would else hold every thread that reads tokens."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    def fetch() -> str:
+        if document._value is not None:
+            asked.set()
+            go_on.wait(10)
+            return "second"
+        return "first"
+
+    clock = Clock()
+    document = KeptDocument(fetch, clock)
+    assert document.get() == "first"
+    clock.now_s += AGAIN_S
+    with ThreadPoolExecutor(1) as other:
+        fetched = other.submit(document.get, lambda found: found == "second")
+        asked.wait()
+        with pytest.raises(Unavailable):
+            document.get(lambda found: found == "third")
+        assert document.get() == "first"
+        go_on.set()
+        assert fetched.result() == "second"
 
 
 @pytest.mark.parametrize(
