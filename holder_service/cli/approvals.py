@@ -16,6 +16,9 @@ from shared.watches import Watch
 
 commands = typer.Typer()
 Id = Annotated[str, typer.Argument(help="Its id, or how that begins, as `approvals` lists it.")]
+Entry = Annotated[
+    int | None, typer.Option(help="The entry that `approval` showed: nothing is decided if there is a newer one.")
+]
 PAGE = 1000
 
 
@@ -57,6 +60,7 @@ def show_approval(request: Id, url: Url = "", key: AdminKey = "", as_json: AsJso
         "ends (UTC)": when(one["expires"]),
         "decided by": one.get("decided_by", ""),
         "reason": one.get("reason", ""),
+        "entry": str(one["entry"]),
     }
     width = max(map(len, shown))
     print("\n".join(f"{name:{width}}  {text}" for name, text in shown.items() if text))
@@ -68,20 +72,20 @@ def show_approval(request: Id, url: Url = "", key: AdminKey = "", as_json: AsJso
 def approve(
     request: Id,
     reason: Annotated[str | None, typer.Option(help="Why: the auditor who asked is shown it.")] = None,
-    url: Url = "", key: AdminKey = "",
+    entry: Entry = None, url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Approve a request: the same is answered, and charged, when its auditor asks again."""
-    _decide(request, {"approved": True, "reason": reason}, url, key)
+    _decide(request, {"approved": True, "reason": reason, "entry": entry}, url, key)
 
 
 @commands.command("decline")
 def decline(
     request: Id,
     reason: Annotated[str, typer.Argument(help="Why: the auditor who asked is shown it.")],
-    url: Url = "", key: AdminKey = "",
+    entry: Entry = None, url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Decline a request: that stands until it ends, unless you approve it after all."""
-    _decide(request, {"approved": False, "reason": reason}, url, key)
+    _decide(request, {"approved": False, "reason": reason, "entry": entry}, url, key)
 
 
 @commands.command("require-approval")
@@ -102,7 +106,8 @@ def _decide(request: str, decision: dict[str, Any], url: str, key: str) -> None:
     path = path_of("approvals", _whole(request, url, key), "decision")
     one = call("PUT", path, url, key, json=decision)
     asks = f"{one['auditor']} asks a {one['kind']} about {one['dataset']}, for {_loss(one['charge'])}"
-    notify(f"{one['state'].capitalize()}: {asks}, until {when(one['expires'])} UTC.")
+    purpose = f", to this end: {one['purpose']}" if "purpose" in one else ""
+    notify(f"{one['state'].capitalize()}, until {when(one['expires'])} UTC: {asks}{purpose}.")
 
 
 def _whole(request: str, url: str, key: str) -> str:

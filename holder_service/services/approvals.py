@@ -223,18 +223,13 @@ def withdraw(store: LedgerStore, *, auditor: str, dataset: str, identity: str) -
     store.commit(work)
 
 
-def decide(
-    store: LedgerStore, *, actor: str, identity: str, decision: ApprovalDecision, seen: int | None = None
-) -> Approval:
+def decide(store: LedgerStore, *, actor: str, identity: str, decision: ApprovalDecision) -> Approval:
     """Approve a request or decline it; a decision may be changed until it was answered or has expired.
-
-    Args:
-        seen: The newest entry about it that whoever decides has seen; `None` to decide whatever else was decided.
 
     Raises:
         NotFound: There is no such request.
         Forbidden: Whoever asked decides.
-        Conflict: It is over, or somebody decided since `seen`.
+        Conflict: It is over, or somebody decided it, or asked it anew, since whoever decides saw it.
     """
 
     def work(transaction: Transaction) -> Approval:
@@ -245,8 +240,10 @@ def decide(
         state = _state(connection, found, now=transaction.now)
         if state not in IN_FORCE:
             raise Conflict(f"There is nothing to decide: {_IN_WORDS[state]}.")
-        if seen is not None and seen != _last(found):
-            raise Conflict("Somebody decided this meanwhile: look at what it is now, and decide again if you differ.")
+        if decision.entry not in (None, _last(found)):
+            raise Conflict(
+                "This was decided, or asked anew, since you saw it: look at what it is now, and decide again."
+            )
         wanted: ApprovalState = "approved" if decision.approved else "declined"
         if (found.state, found.reason) == (wanted, decision.reason):
             transaction.rest_on(found.decision or found.sequence)

@@ -328,6 +328,23 @@ def test_an_approval_is_for_one_purpose(strict: TestedHolder) -> None:
     verified(strict)
 
 
+def test_who_decides_decides_what_they_have_seen(strict: TestedHolder) -> None:
+    """The same plan asked anew for another purpose has the same id, and is another request."""
+
+    def asked(purpose: str) -> httpx.Response:
+        return strict.auditor("POST", "/datasets/register/releases", json=plan(), params={"purpose": purpose})
+
+    identity = waits(asked("Yearly audit"))
+    seen = strict.admin("GET", f"/approvals/{identity}").json()["entry"]
+    strict.auditor("DELETE", f"/datasets/register/approvals/{identity}").raise_for_status()
+    waits(asked("Marketing"))
+
+    refused(decide(strict, identity, {**YES, "entry": seen}), "conflict", holder=strict)
+    assert state(strict, identity) == "waiting"
+    seen = strict.admin("GET", f"/approvals/{identity}").json()["entry"]
+    assert decide(strict, identity, {**YES, "entry": seen}).json()["purpose"] == "Marketing"
+
+
 def test_only_officers_decide_and_nobody_asked_can(strict: TestedHolder) -> None:
     identity = waits(strict.release(plan()))
     roles = ("auditor", "viewer", "data-steward", "budget-officer", "metrics")

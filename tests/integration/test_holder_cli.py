@@ -188,9 +188,11 @@ def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
     assert [one["state"] for one in admin("approvals", "--json")["approvals"]] == ["waiting", "waiting"]
     assert first[:12] in admin("approvals")
     assert "young: age ≤ 40" in admin("approval", first[:12])
-    assert admin("approval", first, "--json")["plan"]["sensitive"] == ["sex"]
+    shown = admin("approval", first, "--json")
+    assert shown["plan"]["sensitive"] == ["sex"]
     assert "0 requests have" in failed(run(["admin", "approve", "none"], env))
-    admin("approve", first[:12], "--reason", "As agreed")
+    assert "since you saw it" in failed(run(["admin", "approve", first, "--entry", "1"], env))
+    admin("approve", first[:12], "--reason", "As agreed", "--entry", str(shown["entry"]))
     admin("decline", second, "Too fine")
     states = {one["id"][7:]: one["state"] for one in admin("approvals", "--state", "all", "--json")["approvals"]}
     assert (states[first], states[second]) == ("approved", "declined")

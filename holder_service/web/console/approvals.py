@@ -53,11 +53,13 @@ def show_request(visit: Visitor, request: Request) -> Response:
 def decide(visit: OfficerVisit, request: Request, form: CheckedForm) -> Response:
     """Approve or decline."""
     decision = ApprovalDecision.model_validate(
-        {"approved": form.text("decision") == "approve", "reason": form.text("reason") or None}
+        {
+            "approved": form.text("decision") == "approve",
+            "reason": form.text("reason") or None,
+            "entry": form.whole_number("entry"),
+        }
     )
-    done = approvals.decide(
-        visit.store, actor=visit.actor, identity=request, decision=decision, seen=form.whole_number("entry")
-    )
+    done = approvals.decide(visit.store, actor=visit.actor, identity=request, decision=decision)
     said = f"{done.state.capitalize()}: what {done.auditor} asks about {done.dataset}, for {loss(done.charge)}."
     return visit.done(f"{ROOT}/approvals", said)
 
