@@ -172,8 +172,10 @@ class Published:
 
 
 def _imported(document: Any) -> Key | None:
-    """A key to check signatures with; None of any other kind, or too short, or malformed."""
+    """A key to check signatures with; None of any other kind, too short, malformed, or with its secret beside it."""
     if not isinstance(document, dict) or document.get("use", "sig") != "sig" or document.get("kty") == "oct":
+        return None
+    if "d" in document:  # whoever reads it can sign
         return None
     if document.get("kty") == "RSA" and len(str(document.get("n"))) < RSA_DIGITS_MIN:
         return None

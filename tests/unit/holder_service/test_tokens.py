@@ -274,6 +274,14 @@ def test_nobody_waits_while_the_provider_is_asked_for_another() -> None:
         assert fetched.result() == "second"
 
 
+def test_a_key_whose_secret_is_published_is_no_key(provider: InventedProvider) -> None:
+    """Whoever reads it signs as the provider."""
+    provider.published = [{**provider.keys["first"].as_dict(private=True), "kid": "first"}]
+
+    with pytest.raises(Unavailable):
+        read(provider, provider.token())
+
+
 @pytest.mark.parametrize(
     "discovery",
     [
