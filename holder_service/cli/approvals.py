@@ -64,8 +64,9 @@ def show_approval(request: Id, url: Url = "", key: AdminKey = "", as_json: AsJso
     }
     width = max(map(len, shown))
     print("\n".join(f"{name:{width}}  {text}" for name, text in shown.items() if text))
+    print()
     for line in _asked(one):
-        print(line)
+        print(_seen(line))
 
 
 @commands.command("approve")
@@ -142,18 +143,36 @@ def _asked(one: dict[str, Any]) -> list[str]:
     """What is asked, in lines."""
     if "plan" in one:
         plan = Plan.model_validate(one["plan"])
-        lines = [f"\nCounts by {', '.join(plan.sensitive)}:"]
+        lines = [f"Counts by {', '.join(plan.sensitive)}:"]
         for batch in plan.batches:
             for cell in batch.cells:
-                lines += [f"  {batch.name} / {cell.id}: {rule}" for rule in cell.any_of]
-        return lines
+                lines += [f"  {batch.name} ({batch.mechanism.name}) / {cell.id}: {rule}" for rule in cell.any_of]
+        lines += [f"Derived column {name}: {identity}" for name, identity in (plan.columns or {}).items()]
+        return lines + ([f"Refines {plan.refines}"] if plan.refines else []) + _drawn(plan.draw)
     if "watch" in one:
         watch = Watch.model_validate(one["watch"])
         sides = {"accepted": watch.favourable, "refused": watch.unfavourable}
-        return [f"\nWatches a verdict by {', '.join(watch.sensitive)}:"] + [
-            f"  {side}: {rule}" for side, cell in sides.items() for rule in cell.any_of
-        ]
+        return (
+            [f"Watches a verdict by {', '.join(watch.sensitive)}:"]
+            + [f"  {side}: {rule}" for side, cell in sides.items() for rule in cell.any_of]
+            + _drawn(watch.draw)
+        )
     if "training" in one:
         training = Training.model_validate(one["training"])
-        return [f"\nLearns {training.label} by {', '.join(feature.column for feature in training.features)}."]
-    return ["\nWhat is asked is deleted: the request is over."]
+        read = ", ".join(feature.column for feature in training.features)
+        return [
+            f"Learns {training.label} from {read}.",
+            f"By {training.algorithm.name}, for groups by {', '.join(training.sensitive)}.",
+            *_drawn(training.draw),
+        ]
+    return ["What is asked is deleted: the request is over."]
+
+
+def _drawn(draw: int) -> list[str]:
+    """Which draw it is, where it is not the first."""
+    return [f"Draw {draw}, with noise of its own"] if draw > 1 else []
+
+
+def _seen(text: str) -> str:
+    """A text whose unseen characters are seen: an auditor's names may hold some that turn what follows them."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

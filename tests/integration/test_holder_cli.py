@@ -184,10 +184,15 @@ def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
     admin("cap", "register", "50")  # the walk before closed it by a restore
     admin("require-approval", "register", "--days", "3")
     draws = (71, 72) if "HOLDER_URL" in env else (73, 74)
-    first, second = (served.release(plan(draw=draw)).json()["id"].removeprefix("sha256:") for draw in draws)
+    turned = plan(draw=draws[0])
+    turned["batches"][0]["cells"][0]["id"] = "young\u202e"
+    asked = (turned, plan(draw=draws[1]))
+    first, second = (served.release(one).json()["id"].removeprefix("sha256:") for one in asked)
     assert [one["state"] for one in admin("approvals", "--json")["approvals"]] == ["waiting", "waiting"]
     assert first[:12] in admin("approvals")
-    assert "young: age ≤ 40" in admin("approval", first[:12])
+    assert "young\\u202e: age ≤ 40" in admin("approval", first[:12])
+    assert f"Draw {draws[0]}, with noise of its own" in admin("approval", first[:12])
+    assert "laplace" in admin("approval", first[:12])
     shown = admin("approval", first, "--json")
     assert shown["plan"]["sensitive"] == ["sex"]
     assert "0 requests have" in failed(run(["admin", "approve", "none"], env))
@@ -196,7 +201,7 @@ def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
     admin("decline", second, "Too fine")
     states = {one["id"][7:]: one["state"] for one in admin("approvals", "--state", "all", "--json")["approvals"]}
     assert (states[first], states[second]) == ("approved", "declined")
-    assert served.release(plan(draw=draws[0])).status_code == 201
+    assert served.release(turned).status_code == 201
     assert "deleted" in admin("approval", first)
     admin("require-approval", "register", "--off")
     assert served.release(plan(draw=draws[1])).status_code == 201
