@@ -67,7 +67,7 @@ SIGN_IN_BUGS: Final = (
     ),
     Bug(
         "a browser completes a sign-in that it did not begin",
-        (Edit(_SIGN_IN, "opened(secret, state) if secret and", "opened(secret, state) if"),),
+        (Edit(_SIGN_IN, "opened(secret, state, Begun) if secret and", "opened(secret, state, Begun) if"),),
         (f"{_SIGN_IN_TESTS}::test_anybody_else_is_refused_and_no_secret_is_logged[no browser's]",),
     ),
     Bug(
