@@ -36,11 +36,11 @@ class ApprovalDecision(RequestModel):
 
     approved: StrictBool
     """Whether it may be answered."""
+    entry: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)]
+    """The newest ledger entry about it that whoever decides has seen: where there is a newer one, nothing is decided.
+    The same may have been asked anew for another purpose, at the same id."""
     reason: Words | None = None
     """Why, in one line: shown to the auditor who asked, and kept in the ledger. Whoever declines has to give one."""
-    entry: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)] | None = None
-    """The newest ledger entry about it that whoever decides has seen: where there is a newer one, nothing is decided.
-    The same may be asked anew for another purpose, at the same id. Without it, what there is now is decided."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

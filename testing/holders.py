@@ -138,6 +138,12 @@ class TestedHolder:
         ):  # fmt: skip
             assert answer.status_code == 200, answer.text
 
+    def decide(self, approval: str, *, approved: bool = True, reason: str = "As agreed") -> httpx.Response:
+        """Approve or decline, as the administrator, what a request asks now."""
+        entry = self.admin("GET", f"/approvals/{approval}").json()["entry"]
+        decision = {"approved": approved, "reason": reason, "entry": entry}
+        return self.admin("PUT", f"/approvals/{approval}/decision", json=decision)
+
     def metrics(self, *, key: str | None = None) -> httpx.Response:
         """The metrics, for the administrator unless another key is given."""
         return self._call(key or self.admin_key, "GET", "/metrics", {})

@@ -148,9 +148,9 @@ def _approve(call: Call) -> None:
     call("release_training", training(draw=2), dataset="loans")
     call("set_watch", watch(epsilon="0.5", draw=2), dataset="register")
     call("list_approvals", state="waiting", limit=10)
-    call("show_approval", approval_id=waiting)
+    seen = call("show_approval", approval_id=waiting)["entry"]
     call("show_own_approval", dataset="register", approval_id=waiting)
-    call("decide_approval", {"approved": True, "reason": "As agreed in October"}, approval_id=waiting)
+    call("decide_approval", {"approved": True, "reason": "As agreed in October", "entry": seen}, approval_id=waiting)
     call("list_own_approvals", dataset="register", limit=10)
     call("withdraw_approval", dataset="register", approval_id=waiting)
     call("require_approval", {"required": False}, population="register")

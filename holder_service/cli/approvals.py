@@ -5,7 +5,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, path_of
+from holder_service.cli.calls import AdminKey, Url, call, fail, path_of
 from holder_service.cli.ids import DIGEST, DIGEST_CHARACTERS, short, whole_id
 from holder_service.cli.output import AsJson, notify, show, when
 from shared import limits
@@ -17,7 +17,8 @@ from shared.watches import Watch
 commands = typer.Typer()
 Id = Annotated[str, typer.Argument(help="Its id, or how that begins, as `approvals` lists it.")]
 Entry = Annotated[
-    int | None, typer.Option(help="The entry that `approval` showed: nothing is decided if there is a newer one.")
+    int | None,
+    typer.Option(help="The entry that `approval` showed, instead of being shown and asked: nothing newer is decided."),
 ]
 PAGE = 1000
 
@@ -47,26 +48,7 @@ def show_approval(request: Id, url: Url = "", key: AdminKey = "", as_json: AsJso
     if as_json:
         print(json.dumps(one))
         return
-    shown = {
-        "id": one["id"],
-        "auditor": f"{one['display_name']} ({one['auditor']})" if one["display_name"] else one["auditor"],
-        "for": one.get("purpose", "nothing was said"),
-        "asks": f"a {one['kind']} about {one['dataset']}, version {one['version']}",
-        "price": _loss(one["charge"]),
-        "budget left": _loss(one["budget"]["remaining"]),
-        "cap left": _loss(one["cap"]["remaining"]),
-        "state": one["state"],
-        "asked (UTC)": when(one["requested"]),
-        "ends (UTC)": when(one["expires"]),
-        "decided by": one.get("decided_by", ""),
-        "reason": one.get("reason", ""),
-        "entry": str(one["entry"]),
-    }
-    width = max(map(len, shown))
-    print("\n".join(f"{name:{width}}  {text}" for name, text in shown.items() if text))
-    print()
-    for line in _asked(one):
-        print(_seen(line))
+    _print(one)
 
 
 @commands.command("approve")
@@ -103,12 +85,51 @@ def require_approval(
     notify(f"What is asked about population {population} {said}.")
 
 
+def _print(one: dict[str, Any]) -> None:
+    """All that there is to a request."""
+    shown = {
+        "id": one["id"],
+        "auditor": f"{one['display_name']} ({one['auditor']})" if one["display_name"] else one["auditor"],
+        "for": one.get("purpose", "nothing was said"),
+        "asks": f"a {one['kind']} about {one['dataset']}, version {one['version']}",
+        "price": _loss(one["charge"]),
+        "budget left": _loss(one["budget"]["remaining"]),
+        "cap left": _loss(one["cap"]["remaining"]),
+        "state": one["state"],
+        "asked (UTC)": when(one["requested"]),
+        "ends (UTC)": when(one["expires"]),
+        "decided by": one.get("decided_by", ""),
+        "reason": one.get("reason", ""),
+        "entry": str(one["entry"]),
+    }
+    width = max(map(len, shown))
+    print("\n".join(f"{name:{width}}  {text}" for name, text in shown.items() if text))
+    print()
+    for line in _asked(one):
+        print(_seen(line))
+
+
 def _decide(request: str, decision: dict[str, Any], url: str, key: str) -> None:
-    path = path_of("approvals", _whole(request, url, key), "decision")
-    one = call("PUT", path, url, key, json=decision)
+    """Decide about a request as it was seen: here, unless the entry says when."""
+    path = path_of("approvals", _whole(request, url, key))
+    if decision["entry"] is None:
+        one = call("GET", path, url, key)
+        _print(one)
+        _require_yes("Approve it?" if decision["approved"] else "Decline it?")
+        decision["entry"] = one["entry"]
+    one = call("PUT", f"{path}/decision", url, key, json=decision)
     asks = f"{one['auditor']} asks a {one['kind']} about {one['dataset']}, for {_loss(one['charge'])}"
     purpose = f", to this end: {one['purpose']}" if "purpose" in one else ""
     notify(f"{one['state'].capitalize()}, until {when(one['expires'])} UTC: {asks}{purpose}.")
+
+
+def _require_yes(question: str) -> None:
+    try:
+        said = input(f"{question} [y/N]: ")
+    except EOFError:  # nobody is there to be asked
+        said = ""
+    if said.strip().lower() not in ("y", "yes"):
+        fail("Nothing was decided. Where nobody can be asked, give the entry that `approval` shows (`--entry`).")
 
 
 def _whole(request: str, url: str, key: str) -> str:

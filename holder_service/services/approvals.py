@@ -240,7 +240,7 @@ def decide(store: LedgerStore, *, actor: str, identity: str, decision: ApprovalD
         state = _state(connection, found, now=transaction.now)
         if state not in IN_FORCE:
             raise Conflict(f"There is nothing to decide: {_IN_WORDS[state]}.")
-        if decision.entry not in (None, _last(found)):
+        if decision.entry != _last(found):
             raise Conflict(
                 "This was decided, or asked anew, since you saw it: look at what it is now, and decide again."
             )

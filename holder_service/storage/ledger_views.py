@@ -69,9 +69,9 @@ def newest(connection: Connection, which: EntryFilter, *, before: int | None, li
     return [entry_of_row(row) for row in connection.execute(query)]
 
 
-def backwards(connection: Connection, which: EntryFilter, *, start: Entry) -> Iterator[Entry]:
-    """All entries that pass a filter, newest first, from one that does on; they are read as they are taken."""
-    found = [start]
+def backwards(connection: Connection, which: EntryFilter, *, start: Entry | None = None) -> Iterator[Entry]:
+    """All entries that pass a filter, from the newest or a given one back; they are read as they are taken."""
+    found = newest(connection, which, before=None, limit=100) if start is None else [start]
     while found:
         yield from found
         found = newest(connection, which, before=found[-1].sequence, limit=100)

@@ -104,8 +104,7 @@ def approved(holder: TestedHolder, dataset: str, sent: Document) -> httpx.Respon
     """What a plan is answered, once it was approved where that is required."""
     answer = required(holder.release(sent, dataset=dataset))
     if answer.status_code == 202:
-        decision = {"approved": True, "reason": "Recorded for the contract"}
-        required(holder.admin("PUT", f"/approvals/{answer.json()['id']}/decision", json=decision))
+        required(holder.decide(answer.json()["id"], reason="Recorded for the contract"))
         answer = required(holder.release(sent, dataset=dataset))
     return answer
 

@@ -51,9 +51,14 @@ class Officers:
     def decide(self, *, approved: bool = True, reason: str | None = None) -> None:
         """Decide about the one request that waits."""
         [one] = self.waiting()
-        decision = {"approved": approved, **({} if reason is None else {"reason": reason})}
-        path = f"/v1/admin/approvals/{one['id']}/decision"
-        answer = self.holder._call(self.officer_key, "PUT", path, {"json": decision})
+        self.decide_about(one["id"], approved=approved, reason=reason)
+
+    def decide_about(self, approval: str, *, approved: bool = True, reason: str | None = None) -> None:
+        """Decide about a request as it is now."""
+        path = f"/v1/admin/approvals/{approval}"
+        entry = self.holder._call(self.officer_key, "GET", path, {}).json()["entry"]
+        decision = {"approved": approved, "entry": entry, **({} if reason is None else {"reason": reason})}
+        answer = self.holder._call(self.officer_key, "PUT", f"{path}/decision", {"json": decision})
         assert answer.status_code == 200, answer.text
 
     @property
@@ -210,5 +215,4 @@ def test_every_call_that_spends_waits(officers: Officers, tmp_path: Path) -> Non
 
 def approve_all(officers: Officers) -> None:
     for one in officers.waiting():
-        path = f"/v1/admin/approvals/{one['id']}/decision"
-        assert officers.holder._call(officers.officer_key, "PUT", path, {"json": {"approved": True}}).is_success
+        officers.decide_about(one["id"])

@@ -38,10 +38,10 @@ def environment(home: Path, **changes: str) -> dict[str, str]:
     return {**clean, "HOLDER_HOME": str(home), "HOLDER_RELEASE_QUANTUM_MS": "0", **changes}
 
 
-def run(arguments: Sequence[str], env: Mapping[str, str]) -> Result:
-    """Run a command within this process."""
+def run(arguments: Sequence[str], env: Mapping[str, str], *, typed: str | None = None) -> Result:
+    """Run a command within this process; without anybody to ask unless something is typed."""
     outside = {name: None for name in os.environ if name.startswith("HOLDER_")}
-    return CliRunner().invoke(app, list(arguments), env={**outside, **env})
+    return CliRunner().invoke(app, list(arguments), env={**outside, **env}, input=typed)
 
 
 def failed(result: Result) -> str:
@@ -198,7 +198,10 @@ def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
     assert "0 requests have" in failed(run(["admin", "approve", "none"], env))
     assert "since you saw it" in failed(run(["admin", "approve", first, "--entry", "1"], env))
     admin("approve", first[:12], "--reason", "As agreed", "--entry", str(shown["entry"]))
-    admin("decline", second, "Too fine")
+    for typed in (None, "n\n"):
+        undecided = run(["admin", "decline", second, "Too fine"], env, typed=typed)
+        assert (undecided.exit_code, undecided.stderr.split(".")[0]) == (2, "Nothing was decided")
+    assert f"Draw {draws[1]}" in done(run(["admin", "decline", second, "Too fine"], env, typed="y\n"))
     states = {one["id"][7:]: one["state"] for one in admin("approvals", "--state", "all", "--json")["approvals"]}
     assert (states[first], states[second]) == ("approved", "declined")
     assert served.release(turned).status_code == 201

@@ -382,7 +382,7 @@ def test_what_waits_for_an_approval_is_charged_in_rho(sqlite_monthly: TestedHold
         with pytest.raises(ApprovalAwaited) as waits:
             auditor.audit(None, "monthly", "sex", **asked)
         approval = waits.value.approval
-        decided = holder.admin("PUT", f"/approvals/{approval.id}/decision", json={"approved": True})
+        decided = holder.decide(approval.id)
         found = auditor.audit(None, "monthly", "sex", **asked)
 
     assert (required.status_code, decided.status_code) == (200, 200), decided.text

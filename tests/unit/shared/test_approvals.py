@@ -31,5 +31,11 @@ def test_requests_stand_for_two_weeks_unless_said_otherwise() -> None:
 @pytest.mark.parametrize("reason", [{}, {"reason": None}, {"reason": "  "}])
 def test_who_declines_says_why(reason: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match="reason"):
-        ApprovalDecision.model_validate({"approved": False, **reason})
-    assert ApprovalDecision(approved=True).reason is None
+        ApprovalDecision.model_validate({"approved": False, "entry": 7, **reason})
+    assert ApprovalDecision(approved=True, entry=7).reason is None
+
+
+@pytest.mark.parametrize("entry", [{}, {"entry": None}, {"entry": 0}, {"entry": "7"}])
+def test_who_decides_says_what_was_seen(entry: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="entry"):
+        ApprovalDecision.model_validate({"approved": True, **entry})
