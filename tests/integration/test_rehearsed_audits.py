@@ -280,7 +280,7 @@ def test_every_page_of_the_desk_about_it_says_so(
         assert [page for page in pages if "<title>REHEARSAL – " not in page] == []
         assert "and spend" not in planned.text
         assert "loans-rehearsal (REHEARSAL)" in text("/receipts")
-        assert "a rehearsal of <bdi>loans</bdi>" in text("/new")
+        assert "Rehearsal</b> of <bdi>loans</bdi>" in text("/new")
         for path in ("", f"/audits/{named['real']}", "/watches/loans", "/datasets/loans", "/budgets"):
             assert "REHEARSAL" not in text(path), path
 
