@@ -186,6 +186,7 @@ def test_the_same_by_keyboard_alone(browser: Browser, started: OpenDesk) -> None
     """Tab, arrows, blank and Enter; the file is chosen in the browser's own dialogue."""
     with at_the_desk(browser, started) as page:
         tab_to = partial(tabbed_to, page)
+        page.on("filechooser", lambda _: None)  # early: a key pressed at once would come before the browser knows
         page.goto(started.root)
         page.keyboard.press("Tab")
         expect(page.locator(":focus")).to_have_text("Skip to the content")
