@@ -21,6 +21,17 @@ APPROVAL_BUGS: Final = (
         _LOOKED_AT_AGAIN,
     ),
     Bug(
+        "a decision is about another request than was seen",
+        (
+            Edit(
+                _APPROVALS,
+                "        if decision.entry != _last(found):\n",
+                "        if decision.entry > _last(found):\n",
+            ),
+        ),
+        (f"{_TESTS}::test_who_decides_decides_what_they_have_seen",),
+    ),
+    Bug(
         "an approval that has expired is accepted",
         (
             Edit(

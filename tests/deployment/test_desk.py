@@ -68,6 +68,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenDesk]:
     tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(people, decided)
     skops.io.dump(tree, model)
     with running_holder(folder / "holder", people=1500) as holder:
+        holder.grant("10")  # enough for all tests, in any order
         settings = AuditorSettings(
             holder_url=holder.url, api_key=SecretStr(holder.auditor_key), receipts=folder / "receipts"
         )
