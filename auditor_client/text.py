@@ -12,6 +12,11 @@ from shared.wording import decimal, joined, said
 
 CHARACTERS_MAX: Final = 1000
 _NAMES_MAX: Final = 40
+_IN_WORDS: Final = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "has to be a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type", "finite_number"), "has to be a number"),
+}
+"""What people read of a fault, by its type, instead of what it says to programmers."""
 
 
 def readable(text: str) -> str:
@@ -23,7 +28,7 @@ def readable(text: str) -> str:
 def first_fault(error: ValidationError) -> tuple[str, str]:
     """Where a document does not fit its type first, as a path ("batches.0"), and why; without the value there."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    return ".".join(map(str, first["loc"])), _IN_WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
 
 
 def loss_words(loss: Loss) -> str:

@@ -67,7 +67,7 @@ def _json_rule(text: str) -> tuple[Predicate, ...]:
     try:
         return Rule.model_validate_json(text).all_of
     except ValidationError as error:
-        raise QuestionRefused(f"The scope {text!r} is not a rule in JSON: {first_fault(error)[1]}") from error
+        raise QuestionRefused(f"`where` {text!r} is not a rule in JSON: {first_fault(error)[1]}") from error
 
 
 def _conditions(text: str, schema: Schema) -> list[Predicate]:
@@ -77,7 +77,7 @@ def _conditions(text: str, schema: Schema) -> list[Predicate]:
         return [_either([_condition(clause, schema, text) for clause in choices[0]], text)]
     if any(len(choice) > 1 for choice in choices):
         raise QuestionRefused(
-            f'The scope {text!r} has "and" beside "or": write "region in (North, South) and age >= 18", or give what '
+            f'`where` {text!r} has "and" beside "or": write "region in (North, South) and age >= 18", or give what '
             "is to hold together as several conditions (`where` more than once)."
         )
     return [_condition(clause, schema, text) for clause in clauses]
@@ -104,7 +104,7 @@ def _either(conditions: list[Predicate], text: str) -> Predicate:
     same = all(one.column == first.column and one.op in ("eq", "in") and not one.or_missing for one in conditions)
     if not same:
         raise QuestionRefused(
-            f'The scope {text!r}: "or" joins values of one column, as "region = North or region = South" does. A scope '
+            f'`where` {text!r}: "or" joins values of one column, as "region = North or region = South" does. A scope '
             "is what all its conditions say: ask about each part by itself."
         )
     values = tuple(dict.fromkeys(value for one in conditions for value in one.operands))
@@ -126,7 +126,7 @@ def _tokens(text: str) -> Iterator[Token]:
     while text[start:].strip():
         match = _TOKEN.match(text, start)
         if match is None:
-            raise QuestionRefused(f"The scope {text!r} cannot be read from {text[start:].strip()!r} on.")
+            raise QuestionRefused(f"`where` {text!r} cannot be read from {text[start:].strip()!r} on.")
         kind = match.lastgroup or ""
         found = " ".join(match[kind].split()) if kind == "phrase" else match[kind]
         yield ("quoted" if kind in ("double", "single") else kind), found
@@ -139,14 +139,14 @@ def _condition(clause: Sequence[Token], schema: Schema, text: str) -> Predicate:
     first = next((index for index in operators if index > 0), None)
     if first is None:
         raise QuestionRefused(
-            f'The scope {text!r} has no comparison where one should be. Write conditions such as "age >= 18" or '
+            f'`where` {text!r} has no comparison where one should be. Write conditions such as "age >= 18" or '
             '"region in (North, South)", joined by "and"; put names and values that hold these words into quotes.'
         )
     name, rest = _text(clause[:first], text), list(clause[first + 1 :])
     column = schema.by_name.get(name)
     if column is None:
         raise QuestionRefused(
-            f"The scope {text!r} names a column that the dataset does not declare. "
+            f"`where` {text!r} names a column that the dataset does not declare. "
             f"{no_such('column', name, schema.by_name)}"
         )
     or_missing = rest[-1:] == [("phrase", "or missing")]
@@ -157,7 +157,7 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
     document: dict[str, Any] = {"column": column.name, "op": operator, "or_missing": or_missing}
     if operator in ("in", "not_in"):
         if len(tokens) < 3 or tokens[0] != ("sign", "(") or tokens[-1] != ("sign", ")"):
-            raise QuestionRefused(f"The scope {text!r}: {column.name!r} {operator} takes a list in brackets: (a, b).")
+            raise QuestionRefused(f"`where` {text!r}: {column.name!r} {operator} takes a list in brackets: (a, b).")
         items = _split(tokens[1:-1], ("sign", ","))
         document["values"] = [
             _text(item, text) if column.type == "boolean" else _value(column, item, text) for item in items
@@ -165,11 +165,11 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
     elif operator not in ("is_missing", "not_missing"):
         document["value"] = _value(column, tokens, text)
     elif tokens:
-        raise QuestionRefused(f"The scope {text!r}: nothing follows the test for missing.")
+        raise QuestionRefused(f"`where` {text!r}: nothing follows the test for missing.")
     try:
         return Predicate.model_validate(document)
     except ValidationError as error:
-        raise QuestionRefused(f"The scope {text!r}: {first_fault(error)[1]}") from error
+        raise QuestionRefused(f"`where` {text!r}: {first_fault(error)[1]}") from error
 
 
 def _value(column: Column, tokens: Sequence[Token], text: str) -> bool | int | float | str:
@@ -180,15 +180,15 @@ def _value(column: Column, tokens: Sequence[Token], text: str) -> bool | int | f
             return written
         several = " To name several values, write (A, B) behind in." if " or " in f" {written} " else ""
         values = no_such(f"value of column {column.name!r}", written, column.category_indices)
-        raise QuestionRefused(f"The scope {text!r}: {values}{several}")
+        raise QuestionRefused(f"`where` {text!r}: {values}{several}")
     if column.type == "boolean":
         if written.lower() in _BOOLEANS:
             return _BOOLEANS[written.lower()]
-        raise QuestionRefused(f"The scope {text!r}: compare {column.name!r} with true or false.")
+        raise QuestionRefused(f"`where` {text!r}: compare {column.name!r} with true or false.")
     try:
         return int(written) if re.fullmatch(r"[+-]?[0-9]+", written) else float(written)
     except ValueError as error:
-        raise QuestionRefused(f"The scope {text!r}: compare {column.name!r} with a number, not {written!r}.") from error
+        raise QuestionRefused(f"`where` {text!r}: compare {column.name!r} with a number, not {written!r}.") from error
 
 
 def _text(tokens: Sequence[Token], text: str) -> str:
@@ -197,4 +197,4 @@ def _text(tokens: Sequence[Token], text: str) -> str:
         return tokens[0][1]
     if tokens and all(kind in ("word", "phrase") for kind, _ in tokens):
         return " ".join(word for _, word in tokens)
-    raise QuestionRefused(f"The scope {text!r} cannot be read: a name or a value is missing, or needs quotes.")
+    raise QuestionRefused(f"`where` {text!r} cannot be read: a name or a value is missing, or needs quotes.")

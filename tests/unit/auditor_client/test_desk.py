@@ -13,7 +13,8 @@ from pydantic import SecretStr
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AuditRequest
-from auditor_client.audits.asking import OnHand, UntilDecided
+from auditor_client.asking.scope import scope_predicates
+from auditor_client.audits.asking import OnHand, UntilDecided, made
 from auditor_client.cli.spelling import PANELS
 from auditor_client.desk.app import create_desk
 from auditor_client.desk.asking import KINDS
@@ -30,6 +31,7 @@ from auditor_client.desk.fields import (
 )
 from auditor_client.desk.pages import section_of
 from auditor_client.desk.trainings import KINDS as TRAINED_BY
+from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
 from auditor_client.settings import AuditorSettings
@@ -251,6 +253,16 @@ def test_an_error_names_fields_by_their_labels() -> None:
     assert in_labels(checked) == "“Privacy loss ε”: epsilon must lie between 0.001 and 10."
     assert field_of(checked, {"epsilon"}) == "epsilon"
     assert in_labels("nothing: that is a field.") == "nothing: that is a field."
+
+
+def test_a_refusal_names_its_field_in_plain_words() -> None:
+    with pytest.raises(QuestionRefused) as of_scope:
+        scope_predicates(("age > many",), LOANS.table)
+    with pytest.raises(QuestionRefused) as of_people:
+        made(Assumption, {"people": "many"})
+
+    assert field_of(str(of_scope.value), {"where"}) == "where"
+    assert str(of_people.value).startswith("`people`: has to be a whole number; not 'many'.")
 
 
 def test_a_fault_of_the_desk_is_a_page(asked: AskedDesk) -> None:
