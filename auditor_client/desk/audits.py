@@ -112,8 +112,8 @@ def _on_page(lines: list[IndexLine], number: int) -> list[IndexLine]:
 
 @router.get("/audits/{name}")
 def show_audit(desk: TheDesk, name: str) -> Response:
-    """One audit: what was found, and what can be done with it."""
-    return _audit(desk, name, *desk.refused_watches.get(name, (NOTHING_TYPED, "")))
+    """One audit: what was found, and what can be done with it; once, why a watch over it was refused."""
+    return _audit(desk, name, *desk.refused_watches.pop(name, (NOTHING_TYPED, "")))
 
 
 def _audit(desk: Desk, name: str, typed: Mapping[str, str] = NOTHING_TYPED, fault: str = "") -> Response:
@@ -175,7 +175,6 @@ def watch(desk: TheDesk, name: str, sent: Sent) -> Response:
 
     def act(step: Step) -> str:
         asked = AskedWatch(audit=name, epsilon=epsilon, margin=int(margin), asked_for=asked_for)
-        desk.refused_watches.pop(name, None)
         try:
             return answer_or_wait(desk, asked, step)
         except SignInNeeded:

@@ -101,7 +101,7 @@ class Desk:
         self.back = ""
         """Where a sign-in goes on: at what it interrupted."""
         self.refused_watches: dict[str, tuple[Mapping[str, str], str]] = {}
-        """What was typed of a watch over an audit that was refused, and why; by the audit."""
+        """What was typed of a watch over an audit that was refused, and why; by the audit, until it was shown."""
         self.trainings: dict[str, DraftTraining] = {}
         self._folder = TemporaryDirectory(prefix="auditor-desk-", ignore_cleanup_errors=True)
 

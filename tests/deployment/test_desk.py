@@ -338,9 +338,10 @@ def test_a_question_that_was_asked_is_offered_for_nothing(browser: Browser, star
 
 
 def test_what_follows_from_an_audit_is_refused_beside_its_field(browser: Browser, started: OpenDesk) -> None:
-    """A ratio and an ε that are none, and a choice of nothing; what was typed stays."""
+    """A ratio and an ε that are none, and a choice of nothing; what was typed stays, until the page is opened anew."""
+    audit = f"{started.root}/audits/{mendable(started)}"
     with let_in(browser, started) as page:
-        page.goto(f"{started.root}/audits/{mendable(started)}")
+        page.goto(audit)
         page.get_by_label("Wanted ratio").fill("half")
         page.get_by_role("button", name="Look for changes").click()
         expect(page.locator("#f-ratio-fault")).to_contain_text("'half' is no number")
@@ -350,6 +351,9 @@ def test_what_follows_from_an_audit_is_refused_beside_its_field(browser: Browser
         page.get_by_role("button", name="Watch, and spend it").click()
         expect(page.locator("#f-watch-fault")).to_contain_text("must lie between 0.001 and 10")
         expect(page.get_by_label("Privacy loss ε of all answers")).to_have_value("20")
+        page.goto(audit)
+        expect(page.get_by_label("Privacy loss ε of all answers")).to_have_value("")
+        expect(page.locator("#f-watch-fault")).to_have_count(0)
         wait_until(lambda: started.desk.kept.computed()[2] == 0)
         page.goto(started.root)
         for button in ("Compare two chosen", "Bundle of the chosen"):
