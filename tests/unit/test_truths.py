@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from auditor_client.estimation.results import Estimate, Verdict
-from testing.truths import all_hold, holds, is_wrong, true_parity
+from testing.truths import all_hold, holds, is_wrong, surely_holds, true_parity
 
 INTERVAL = Estimate(0.5, 0.4, 0.6, level=0.95, method="posterior")
 UNDEFINED = Estimate(np.nan, np.nan, np.nan, level=0.95, method="posterior")
@@ -26,6 +26,18 @@ def test_an_undefined_figure_claims_nothing_and_no_truth_is_claimed() -> None:
 def test_figures_hold_together_if_each_does() -> None:
     assert all_hold([(INTERVAL, 0.5), (UNDEFINED, 0.9)])
     assert not all_hold([(INTERVAL, 0.5), (INTERVAL, 0.7)])
+
+
+@pytest.mark.parametrize(("truth", "held"), [(0.23, True), (0.75, True), (0.21, False), (0.77, False)])
+def test_a_single_release_surely_holds_within_several_widths(truth: float, held: bool) -> None:
+    skewed = Estimate(0.4, 0.37, 0.46, level=0.95, method="posterior")
+
+    assert surely_holds(skewed, truth) is held
+
+
+def test_no_release_surely_holds_whose_noise_is_less_than_a_person() -> None:
+    with pytest.raises(AssertionError, match="too small"):
+        surely_holds(Estimate(0.5, 0.5, 0.5, level=0.95, method="posterior"), 0.5)
 
 
 @pytest.mark.parametrize(
