@@ -31,6 +31,7 @@ from rich.table import Table
 from holder_service.domain.errors import HolderError
 from holder_service.domain.ledger import Balance, Event
 from holder_service.services import datasets as service
+from holder_service.services import populations
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.ledger_store import Transaction
 from holder_service.storage import datasets, ledger
@@ -147,7 +148,7 @@ class _Trace:
     def merge(self) -> None:
         into, source = self._source.sample(self._populations, 2)
         if len({dataset.population for dataset in self._declared()}) == 2 and self._try(
-            f"merge {into} {source}", lambda store: service.merge(store, actor=ACTOR, into=into, source=source)
+            f"merge {into} {source}", lambda store: populations.merge(store, actor=ACTOR, into=into, source=source)
         ):
             joining = self._people.pop(source, _People())
             people = self._people.setdefault(into, _People())
@@ -281,7 +282,8 @@ def main() -> None:
     given = options.parse_args()
     began_s = time.perf_counter()
     if given.unchecked:
-        with patch("holder_service.services.datasets.require_one_set"):
+        taken_out = "holder_service.services.{}.require_one_set"
+        with patch(taken_out.format("datasets")), patch(taken_out.format("populations")):
             outcomes = declared(given.triples, given.seed)
     else:
         outcomes = declared(given.triples, given.seed)

@@ -89,7 +89,7 @@ BUGS: Final = (
     ),
     Bug(
         "a data steward sets a cap",
-        (Edit("holder_service/services/datasets.py", "    if sets_cap:\n", "    if sets_cap or not sets_cap:\n"),),
+        (Edit("holder_service/services/populations.py", "    if sets_cap:\n", "    if sets_cap or not sets_cap:\n"),),
         (f"{_ROLES_TESTS}::test_a_steward_loads_and_an_officer_sets_the_cap",),
     ),
     Bug(
@@ -592,7 +592,7 @@ BUGS: Final = (
         "retired datasets have no secrets",
         (
             Edit(
-                "holder_service/services/datasets.py",
+                "holder_service/services/populations.py",
                 "for dataset in datasets.every(connection, population=population)}\n",
                 "for dataset in datasets.every(connection, population=population) if not dataset.retired}\n",
             ),

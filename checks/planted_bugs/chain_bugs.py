@@ -16,7 +16,7 @@ CHAIN_BUGS: Final = (
         "a cap of nothing is of no kind",
         (
             Edit(
-                "holder_service/services/datasets.py",
+                "holder_service/services/populations.py",
                 "            require_kind(connection, name, balance, declaration.cap)\n",
                 "            if balance != Balance():\n"
                 "                require_kind(connection, name, balance, declaration.cap)\n",

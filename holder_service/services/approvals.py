@@ -19,8 +19,9 @@ from holder_service.domain.errors import ApprovalDeclined, Conflict, Forbidden, 
 from holder_service.domain.ledger import Event, Kind
 from holder_service.services.asked import Asked, AskedRelease
 from holder_service.services.budgets import shown
-from holder_service.services.datasets import require_dataset, require_real, unmerged
+from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.populations import unmerged
 from holder_service.storage import accounts, approvals, datasets, ledger, ledger_views
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
 from holder_service.storage.database import Connection

@@ -2,8 +2,9 @@
 
 from holder_service.domain.errors import Conflict, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
-from holder_service.services.datasets import require_dataset, require_kind, require_real, unmerged
+from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.populations import require_kind, unmerged
 from holder_service.storage import accounts, datasets, ledger
 from shared.amounts import Loss
 from shared.charges import AccountTerms, NoSuchLoss

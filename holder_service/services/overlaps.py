@@ -23,8 +23,8 @@ from holder_service.domain.ledger import Event
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
-from holder_service.services.datasets import unmerged
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.populations import unmerged
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Population
 from shared.amounts import Loss

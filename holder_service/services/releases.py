@@ -26,9 +26,10 @@ from holder_service.services import access, approvals, columns, refining, rehear
 from holder_service.services.approvals import Unapproved
 from holder_service.services.asked import AnyQuote, Asked, AskedRelease, named_columns, price_asked, require_small
 from holder_service.services.column_jobs import Pace
-from holder_service.services.datasets import relation_of, require_dataset, require_state
+from holder_service.services.datasets import require_dataset, require_state
 from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.populations import relation_of
 from holder_service.services.priced_watch import PricedWatch
 from holder_service.services.refining import Refined
 from holder_service.storage import ledger, releases

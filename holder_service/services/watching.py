@@ -17,9 +17,10 @@ from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.engines import Counts
 from holder_service.services import rehearsals
 from holder_service.services.column_jobs import Pace
-from holder_service.services.datasets import relation_of, require_state
+from holder_service.services.datasets import require_state
 from holder_service.services.key_rotation import Signer
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.populations import relation_of
 from holder_service.services.priced_watch import PricedWatch
 from holder_service.storage import datasets, releases, watches
 from holder_service.storage.datasets import Dataset

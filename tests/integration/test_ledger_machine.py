@@ -41,7 +41,7 @@ from holder_service.domain.errors import (
 )
 from holder_service.domain.ledger import Balance, Replay
 from holder_service.records.formats import Upload
-from holder_service.services import access, budgets, datasets, ledger_reading, loads, releases, watching
+from holder_service.services import access, budgets, datasets, ledger_reading, loads, populations, releases, watching
 from holder_service.services.asked import Asked, AskedRelease
 from holder_service.services.holder import Holder, initialise
 from holder_service.services.ledger_store import LedgerStore
@@ -403,7 +403,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
         self.expect(
             None if allowed else (Conflict if known else NotFound),
-            lambda: datasets.merge(self.store, actor="administrator", into=into, source=source),
+            lambda: populations.merge(self.store, actor="administrator", into=into, source=source),
         )
 
     @rule(hours=st.sampled_from((1, 3)))

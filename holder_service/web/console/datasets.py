@@ -9,7 +9,16 @@ from pydantic import ValidationError
 
 from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, located
 from holder_service.domain.errors import InvalidRequest
-from holder_service.services import access, budgets, columns, datasets, loads, overview, rehearsal_publishing
+from holder_service.services import (
+    access,
+    budgets,
+    columns,
+    datasets,
+    loads,
+    overview,
+    populations,
+    rehearsal_publishing,
+)
 from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
 from holder_service.services.overview import PopulationState
 from holder_service.services.transparency import transparency_report
@@ -169,7 +178,7 @@ def retire(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Respons
 def merge(visit: AdministratorVisit, form: CheckedForm) -> Response:
     """Join one population to another."""
     into, source = form.text("into"), form.text("population")
-    datasets.merge(visit.store, actor=visit.actor, into=into, source=source)
+    populations.merge(visit.store, actor=visit.actor, into=into, source=source)
     return visit.done(f"{ROOT}/datasets", f"Population {source} has joined {into}; their spending is added.")
 
 

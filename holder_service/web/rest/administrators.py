@@ -6,7 +6,16 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from holder_service.records.formats import RecordFormat, RecordsUrl
-from holder_service.services import access, budgets, columns, datasets, loads, notices, rehearsal_publishing
+from holder_service.services import (
+    access,
+    budgets,
+    columns,
+    datasets,
+    loads,
+    notices,
+    populations,
+    rehearsal_publishing,
+)
 from holder_service.services.overlaps import OverlapLook, look_at_overlap
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import (
@@ -256,7 +265,7 @@ def merge_populations(
     holder: TheHolder, caller: Administrator, population: PathPopulation, merge: PopulationMerge
 ) -> None:
     """Join another population to this one; their spending is added."""
-    datasets.merge(holder.store, actor=caller.name, into=population, source=merge.population)
+    populations.merge(holder.store, actor=caller.name, into=population, source=merge.population)
 
 
 @router.post("/populations/overlaps", openapi_extra=refusals("not-found", "conflict", "restore-unrecorded"))

@@ -9,8 +9,8 @@ from holder_service.domain.errors import NotFound
 from holder_service.learning.learners import offered
 from holder_service.services import approvals, budgets, datasets, ledger_reading, releases
 from holder_service.services.asked import AnyQuote
-from holder_service.services.datasets import relation_of
 from holder_service.services.holder import Holder
+from holder_service.services.populations import relation_of
 from holder_service.storage import ledger, metadata
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.bodies import StrictRoute
