@@ -8,50 +8,36 @@ decided by its public time alone (`services.column_jobs.readiness`).
 """
 
 import logging
-import threading
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
-from holder_service.domain.errors import HolderError, Unavailable
+from holder_service.domain.errors import Unavailable
 from holder_service.records.engines import DerivedValues, Engine
 from holder_service.records.files import RecordFiles
 from holder_service.services.apart import MAKING, Apart, WorkFailed
 from holder_service.services.column_jobs import Pace, to_be_made
 from holder_service.services.datasets import encoded_version
 from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.workers import LOOKED_AGAIN_S, Worker
 from holder_service.storage import columns, datasets
 from holder_service.storage.columns import StoredColumn
 
-LOOKED_AGAIN_S: Final = 0.2
-FAILED_WAITS_S: Final = 30.0
 _log = logging.getLogger(__name__)
 
 
-class Preparation:
-    """Makes what is to be made, in a thread that comes and goes with the work."""
+class Preparation(Worker):
+    """Makes what is to be made."""
 
     def __init__(self, store: LedgerStore, engine: Engine, files: RecordFiles, pace: Pace) -> None:
+        super().__init__("preparation", failed_waits_s=30)
         self._store = store
         self._engine = engine
         self._files = files
         self._pace = pace
         self._apart = Apart(niceness=MAKING)
-        self._guard = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._wanted = False
-        self._closed = threading.Event()
-
-    def wake(self) -> None:
-        """Have everything made that is missing; returns at once."""
-        with self._guard:
-            self._wanted = True
-            if self._thread is None and not self._closed.is_set():
-                self._thread = threading.Thread(target=self._run, name="preparation", daemon=True)
-                self._thread.start()
 
     def wake_if_missing(self) -> None:
-        """The same, if something is missing: after a start, or when somebody asks for what another process left."""
+        """Wake it if something is missing: after a start, or when somebody asks for what another process left."""
         if not self._closed.is_set() and self._missing():
             self.wake()
 
@@ -59,45 +45,24 @@ class Preparation:
         """Break off what is under way; the next process finds it."""
         self._closed.set()
         self._apart.close()
-        if self._thread is not None:
-            self._thread.join(timeout=10)
+        super().close()
 
-    def _run(self) -> None:
-        self._begin_anew_what_overran()
-        while self._is_wanted():
-            try:
-                complete = self._work_off()
-            except (OSError, HolderError):
-                complete = False
-            if not complete and not self._closed.wait(FAILED_WAITS_S):
-                with self._guard:
-                    self._wanted = True
+    def _rest(self) -> None:
+        self._apart.rest()
 
-    def _is_wanted(self) -> bool:
-        """Whether there is something to do; if not the thread ends, and the next call of `wake` starts another."""
-        with self._guard:
-            wanted, self._wanted = self._wanted and not self._closed.is_set(), False
-            if not wanted:
-                self._thread = None
-        if not wanted:
-            self._apart.rest()
-        return wanted
-
-    def _begin_anew_what_overran(self) -> None:
+    def _begin(self) -> None:
         """Give what was left behind a new public time, if nobody is at work on it.
 
         Everybody sees that such a column overran its time, perhaps by days while no holder ran. This happens when a
-        thread starts, at a public time, and not between two columns: when one was done is nobody's to see.
+        thread starts, at a public time, and not between two columns: when one was done is nobody's to see. Where it
+        fails, for the database is away, its time doubles, as that of others does.
         """
         if self._pace.quantum_ms == 0:
             return
-        try:
-            with self._files.making() as alone:
-                for column in self._missing() if alone else ():
-                    if column.due is not None and column.due < self._store.clock():
-                        self._store.commit(partial(_begun_anew, column=column, pace=self._pace))
-        except (OSError, HolderError):
-            return  # the database is away: its time doubles, as that of others does
+        with self._files.making() as alone:
+            for column in self._missing() if alone else ():
+                if column.due is not None and column.due < self._store.clock():
+                    self._store.commit(partial(_begun_anew, column=column, pace=self._pace))
 
     def _work_off(self) -> bool:
         """Make all that is missing, one after the other; whether all of it was made."""

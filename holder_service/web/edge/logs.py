@@ -35,7 +35,7 @@ EVENTS: Final[Mapping[str, str]] = {
         "anchor unavailable",
         "records could not be kept",
         "derived column could not be made",
-        "watches could not be answered",
+        "background work failed",
         "notice",
         "notices could not be logged",
         "leftovers of a killed process taken away",
@@ -96,6 +96,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "until": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\+00:00"),
     "reason": re.compile("|".join(WHY)),
     "deadline_ms": re.compile("[0-9]{1,9}"),
+    "work": re.compile("preparation|watches"),
     "error": re.compile("[A-Za-z_][A-Za-z0-9_]{0,80}"),
     "frames": re.compile(f"{_FRAME}( > {_FRAME})*"),
 }
