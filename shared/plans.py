@@ -23,7 +23,7 @@ from shared.noise import Noise
 from shared.problems import InvalidPlan, PlanRefused, TooLarge, UnknownColumn
 from shared.rehearsals import Rehearsed
 from shared.repeated_predicates import counted, read_alike_once
-from shared.request_model import ContractModel, RequestModel
+from shared.request_model import ContractModel, PinnedModel, RequestModel
 from shared.rules import Cell, Predicate
 from shared.schema import Group, Schema
 from shared.text import ColumnId, Name, ReleaseId, Text
@@ -148,7 +148,7 @@ class Batch(RequestModel):
             )
 
 
-class Plan(RequestModel):
+class Plan(PinnedModel):
     """Everything an auditor asks in one go: charged whole or refused whole."""
 
     kind: ClassVar[Literal["plan"]] = "plan"
@@ -188,25 +188,6 @@ class Plan(RequestModel):
         _refuse_repeats(self.sensitive, "a sensitive column is named twice")
         _refuse_repeats((batch.name for batch in self.batches), "two batches share a name")
         return self
-
-    def pinned(self, version: int) -> "Plan":
-        """The same plan for one version of the records."""
-        return self.model_copy(update={"version": version})
-
-    @property
-    def pinned_version(self) -> int:
-        """The version of the records that it is pinned to.
-
-        Raises:
-            ValueError: It is not pinned.
-        """
-        if self.version is None:
-            raise ValueError("Pin the plan to a version before its identity is taken.")
-        return self.version
-
-    def document(self) -> dict[str, Any]:
-        """The canonical document: defaults filled in, absent values left out."""
-        return self.model_dump(mode="json", exclude_none=True)
 
     def check(self, schema: Schema) -> None:
         """Refuse a plan, of a size that `check_size` takes, that does not fit a schema, its derived columns included.

@@ -8,7 +8,7 @@ every list in one stops at its first bad item (`fail_fast`).
 """
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -41,3 +41,33 @@ class RequestModel(ContractModel):
     model_config = ConfigDict(extra="forbid")
 
     _few_fields = model_validator(mode="before")(staticmethod(refuse_many_fields))
+
+
+class PinnedModel(RequestModel):
+    """The base of whatever is asked of one version of the records: a plan, a training or a watch.
+
+    Its identity is that of its canonical document, once it is pinned to a version.
+    """
+
+    if TYPE_CHECKING:
+        kind: ClassVar[str]
+        version: int | None
+
+    def pinned(self, version: int) -> Self:
+        """The same for one version of the records."""
+        return self.model_copy(update={"version": version})
+
+    @property
+    def pinned_version(self) -> int:
+        """The version of the records that it is pinned to.
+
+        Raises:
+            ValueError: It is not pinned.
+        """
+        if self.version is None:
+            raise ValueError(f"Pin the {self.kind} to a version before its identity is taken.")
+        return self.version
+
+    def document(self) -> dict[str, Any]:
+        """The canonical document: defaults filled in, absent values left out."""
+        return self.model_dump(mode="json", exclude_none=True)

@@ -10,7 +10,7 @@ is optional and None where it has no value.
 """
 
 import math
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import Field, StrictFloat, StrictInt, model_validator
 
@@ -22,7 +22,7 @@ from shared.plans import identity_of_document
 from shared.problems import InvalidPlan, UnknownColumn
 from shared.rehearsals import Rehearsed
 from shared.releases import AnswerToRequest, Entered
-from shared.request_model import ContractModel, RequestModel
+from shared.request_model import ContractModel, PinnedModel, RequestModel
 from shared.rules import Cell, require_nameable
 from shared.schema import Column, Group, Schema
 from shared.scores import Axis, Document
@@ -180,7 +180,7 @@ _Algorithm = TypeVar("_Algorithm", FairTree, PrivateFairTree, Pflr, PflrStar, Fa
 Algorithm = Annotated[FairTree | PrivateFairTree | Pflr | PflrStar | FairLinear, Field(discriminator="name")]
 
 
-class Training(RequestModel):
+class Training(PinnedModel):
     """A model that an auditor asks for: charged whole or refused whole."""
 
     kind: ClassVar[Literal["training"]] = "training"
@@ -216,25 +216,6 @@ class Training(RequestModel):
     def charge(self) -> Loss:
         """What a release of it costs, unless it was answered before."""
         return Loss(self.epsilon)
-
-    def pinned(self, version: int) -> "Training":
-        """The same training on one version of the records."""
-        return self.model_copy(update={"version": version})
-
-    @property
-    def pinned_version(self) -> int:
-        """The version of the records that it is pinned to.
-
-        Raises:
-            ValueError: It is not pinned.
-        """
-        if self.version is None:
-            raise ValueError("Pin the training to a version before its identity is taken.")
-        return self.version
-
-    def document(self) -> dict[str, Any]:
-        """The canonical document: defaults filled in, absent values left out."""
-        return self.model_dump(mode="json", exclude_none=True)
 
     def check(self, schema: Schema) -> None:
         """Refuse a training that does not fit a schema; looks at nothing else.

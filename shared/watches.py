@@ -9,7 +9,7 @@ Setting a watch is a release, and so is each of its answers, which costs nothing
 kept like releases of plans. A watch grows as a plan does (`shared.plans`).
 """
 
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, model_validator
 
@@ -20,7 +20,7 @@ from shared.plans import Batch, Laplace, Plan, identity_of_document
 from shared.problems import InvalidPlan, UnknownColumn
 from shared.rehearsals import Rehearsed
 from shared.releases import AnswerToRequest, Entered
-from shared.request_model import ContractModel, RequestModel
+from shared.request_model import ContractModel, PinnedModel
 from shared.rules import Cell
 from shared.schema import Group, Schema
 from shared.text import ColumnId, Text
@@ -30,7 +30,7 @@ ANSWER_KIND: Final = "watch_answer"
 """What an answer is filed as, and its member that says it."""
 
 
-class Watch(RequestModel):
+class Watch(PinnedModel):
     """A verdict that an auditor has watched: charged whole or refused whole."""
 
     kind: ClassVar[Literal["watch"]] = "watch"
@@ -59,25 +59,6 @@ class Watch(RequestModel):
     def charge(self) -> Loss:
         """What setting it costs, unless it is set already. All of its answers are paid for by that."""
         return Loss(self.epsilon)
-
-    def pinned(self, version: int) -> "Watch":
-        """The same watch from one version of the records on."""
-        return self.model_copy(update={"version": version})
-
-    @property
-    def pinned_version(self) -> int:
-        """The version of the records from which on it is answered.
-
-        Raises:
-            ValueError: It is not pinned.
-        """
-        if self.version is None:
-            raise ValueError("Pin the watch to a version before its identity is taken.")
-        return self.version
-
-    def document(self) -> dict[str, Any]:
-        """The canonical document: defaults filled in, absent values left out."""
-        return self.model_dump(mode="json", exclude_none=True)
 
     def counted(self) -> Plan:
         """The plan whose counts it rests on; nobody is answered it."""
