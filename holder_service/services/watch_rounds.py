@@ -29,13 +29,16 @@ class WatchRounds(Worker):
         self._signing = signing
 
     def _work_off(self) -> bool:
+        """Answer all that is to be, one after the other; whether all of it was answered."""
+        failed: set[str] = set()
         while not self._closed.is_set():
             with self._files.watching() as alone:
                 while alone and not self._closed.is_set():
-                    pending = self._store.look_up(watches.pending)
+                    pending = [one for one in self._store.look_up(watches.pending) if one.id not in failed]
                     if not pending:
-                        return True
-                    self._answer(pending[0])
+                        return not failed
+                    if not self._succeeds(partial(self._answer, pending[0])):
+                        failed.add(pending[0].id)
             self._closed.wait(LOOKED_AGAIN_S)
         return True
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from holder_service.storage import datasets as stored_datasets
 from holder_service.storage import watches as stored_watches
 from holder_service.storage.tables import watches
 from shared.releases import SigningKeys, verify_signature
@@ -96,6 +97,19 @@ def test_the_first_change_is_the_last_answer(holder: TestedHolder) -> None:
         kept = holder.holder.store.look_up(stored_watches.find, one["id"])
         assert kept is not None
         assert str(kept.noisy_threshold) not in page
+
+
+def test_what_cannot_be_answered_holds_up_nobody_else(holder: TestedHolder) -> None:
+    holder.offer("other", register_csv(), epsilon="1")
+    dataset = holder.holder.store.look_up(stored_datasets.find_dataset, "other")
+    assert dataset is not None
+    (holder.holder.files.records / str(dataset.records_file)).write_bytes(b"damaged")
+    lost = holder.auditor("POST", "/datasets/other/watches", json=watch(margin=-5000, epsilon="1")).json()
+
+    made = set_watch(holder, margin=-5000, epsilon="1")
+
+    assert said(answered(holder, made["id"], 1)) == [(1, False)]
+    assert holder.auditor("GET", f"/datasets/other/watches/{lost['id']}").json()["answers"] == []
 
 
 def test_what_leaves_of_an_answer_is_one_word(holder: TestedHolder) -> None:
