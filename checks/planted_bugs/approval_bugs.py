@@ -102,4 +102,15 @@ APPROVAL_BUGS: Final = (
         (Edit("holder_service/services/ledger_reading.py", "        approvals.end_all(transaction.connection)\n", ""),),
         (f"{_TESTS}::test_a_recorded_restore_ends_what_was_approved",),
     ),
+    Bug(
+        "what is withdrawn or deleted may be made again without an end",
+        (
+            Edit(
+                "holder_service/services/ledger_store.py",
+                "        made = EntryFilter(kind=kind, actor=actor, population=population)\n",
+                "        made = EntryFilter(kind=kind, auditor=actor, population=population)\n",
+            ),
+        ),
+        ("tests/integration/test_columns.py::test_who_makes_and_deletes_all_day_comes_to_an_end",),
+    ),
 )

@@ -9,7 +9,7 @@ auditor, dataset, version and every rule are in (`shared.plans.identity`), at on
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, Final
 
 from pydantic import Field
@@ -21,11 +21,10 @@ from holder_service.services.asked import Asked, AskedRelease
 from holder_service.services.budgets import shown
 from holder_service.services.datasets import require_dataset, require_real, unmerged
 from holder_service.services.ledger_store import LedgerStore, Transaction
-from holder_service.storage import accounts, approvals, datasets, ledger, ledger_views
+from holder_service.storage import accounts, approvals, datasets, ledger
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger import AccountState
-from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
 from shared.approvals import OPEN, Approval, ApprovalDecision, ApprovalSetting, ApprovalState, ApprovedKind
 from shared.datasets import Budget, PopulationCap
@@ -162,7 +161,10 @@ def write_down(transaction: Transaction, state: AccountState, asked: AskedReleas
     if found is not None:  # somebody asked the same meanwhile
         transaction.rest_on(found.sequence)
         return found
-    _require_few(connection, state, asked, now=now)
+    transaction.require_few(
+        "approval-requested", population=state.dataset.population, actor=asked.auditor, whose="requests for approval"
+    )
+    _require_few_open(connection, asked, now=now)
     approvals.forget(connection, now=now)
     expires = now + timedelta(days=state.approval_days)
     priced = asked.priced
@@ -381,19 +383,8 @@ def _for_its_purpose(asked: AskedRelease, found: StoredApproval) -> AskedRelease
     return replace(asked, purpose=found.purpose)
 
 
-def _require_few(connection: Connection, state: AccountState, asked: AskedRelease, *, now: datetime) -> None:
-    """Refuse further requests of an auditor who has as many open ones as anybody may, or made as many in a day.
-
-    Officers read each; and the entries of one that is withdrawn stay.
-    """
-    own = EntryFilter(population=state.dataset.population, auditor=asked.auditor)
-    day_ago = (now - timedelta(days=1)).isoformat()
-    within_a_day = takewhile(lambda entry: entry.at > day_ago, ledger_views.backwards(connection, own))
-    if sum(entry.event.kind == "approval-requested" for entry in within_a_day) >= limits.APPROVALS_PER_DAY_MAX:
-        raise Conflict(
-            f"You asked for {limits.APPROVALS_PER_DAY_MAX} approvals about these people within a day, withdrawn ones "
-            "included, and one auditor may ask for no more: ask again tomorrow."
-        )
+def _require_few_open(connection: Connection, asked: AskedRelease, *, now: datetime) -> None:
+    """Refuse further requests of an auditor who has as many open ones as anybody may; officers read each."""
     found = approvals.open_ones(connection, asked.auditor, now=now)
     number, size = len(found), sum(found)
     if number >= limits.APPROVALS_OPEN_MAX or size + len(asked.document) > limits.APPROVAL_BYTES_MAX:

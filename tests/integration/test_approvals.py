@@ -436,7 +436,7 @@ def test_an_auditor_has_only_so_many_open_requests(strict: TestedHolder, monkeyp
 
 def test_who_asks_and_withdraws_all_day_comes_to_an_end(strict: TestedHolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is withdrawn is open no more, and its entries stay: nothing else would bound how many there are."""
-    monkeypatch.setattr(limits, "APPROVALS_PER_DAY_MAX", 3)
+    monkeypatch.setattr(limits, "FREE_ENTRIES_PER_DAY_MAX", 3)
     for _ in range(3):
         strict.auditor("DELETE", f"/datasets/register/approvals/{waits(strict.release(plan()))}").raise_for_status()
     before = strict.entries()
