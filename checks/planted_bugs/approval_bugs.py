@@ -113,4 +113,15 @@ APPROVAL_BUGS: Final = (
         ),
         ("tests/integration/test_columns.py::test_who_makes_and_deletes_all_day_comes_to_an_end",),
     ),
+    Bug(
+        "an officer decides about derived columns by their names",
+        (
+            Edit(
+                _APPROVALS,
+                '        asked["columns"] = _in_words(store, found, plan, apart)\n',
+                "        pass\n",
+            ),
+        ),
+        (f"{_TESTS}::test_an_officer_sees_what_derived_columns_compute",),
+    ),
 )

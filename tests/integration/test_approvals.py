@@ -11,7 +11,9 @@ from typing import Any, Final
 import httpx
 import pytest
 from sqlalchemy import event
+from typer.testing import CliRunner
 
+from holder_service.cli import app
 from holder_service.domain.errors import ApprovalDeclined, Conflict
 from holder_service.services import approvals, releases
 from holder_service.services.access import Proof
@@ -22,10 +24,20 @@ from testing.console_visitors import visitor
 from testing.holders import TestedHolder, running_holder
 from testing.postgres import PostgresServer
 from testing.refusals import refused
-from testing.registers import LEARNABLE, learnable_csv, plan, register_csv, training, watch
+from testing.registers import (
+    LEARNABLE,
+    learnable_csv,
+    linked_column,
+    linked_values,
+    plan,
+    register_csv,
+    training,
+    watch,
+)
 from testing.tampering import lose_the_anchored_entry
 
 YES: Final = {"approved": True, "reason": "As agreed in October"}
+COLUMNS: Final = "/datasets/register/columns"
 NO: Final = {"approved": False, "reason": "Too fine for so few people"}
 
 
@@ -631,6 +643,49 @@ def test_an_officer_decides_in_the_console(strict: TestedHolder) -> None:
     assert refusal.status == 422
     assert late.status == 409, "somebody decided since this page was made"
     assert (state(strict, first), state(strict, second)) == ("approved", "waiting")
+
+
+def test_an_officer_sees_what_derived_columns_compute(strict: TestedHolder) -> None:
+    """On the page, by the command and by the call alike; of linked values none, nor how many there are."""
+    old = {"rule": {"all_of": [{"column": "age", "op": "ge", "value": 65}]}, "value": "old"}
+    score = {"kind": "list", "cases": [old], "otherwise": "\u202enot old"}
+    names = ["old", "\u202enot old"]
+    strict.derive({"name": "old", "type": "category", "categories": names, "from": {"score": score}})
+    values = linked_values(register_csv())
+    strict.link(values, strict.derive(linked_column(values)).json()["id"])
+    strict.await_columns()
+    columns = {one["column"]["name"]: one["id"] for one in strict.auditor("GET", COLUMNS).json()["columns"]}
+    cells = [
+        {"id": name, "all_of": [{"column": name, "op": "eq", "value": value}]}
+        for name, value in (("old", "old"), ("decision", "granted"))
+    ]
+    identity = waits(strict.release(plan(cells=cells, columns=columns)))
+    given = {"HOLDER_URL": strict.url, "HOLDER_ADMIN_KEY": strict.admin_key}
+
+    called = strict.admin("GET", f"/approvals/{identity}").json()
+    printed = CliRunner().invoke(app, ["admin", "approve", identity], env=given, input="n\n").stdout
+    with visitor(strict) as visits:
+        page = visits.get(f"/console/approvals/{identity}").text
+        strict.auditor("DELETE", f"{COLUMNS}/{columns['old']}").raise_for_status()
+        afterwards = visits.get(f"/console/approvals/{identity}").text
+
+    said = {one["name"]: one["says"] for one in called["columns"]}
+    assert {one["name"]: one["id"] for one in called["columns"]} == columns
+    assert said["old"] == [
+        "A score, which the holder computes from each record's age",
+        "The value of the first rule that matches:",
+        "old: age ≥ 65",
+        "\u202enot old: everybody else",
+    ]
+    assert said["decision"] == [
+        "Linked values, which the auditor sent for each person by the person's key",
+        "Each is one of: granted, refused",
+    ]
+    for line in (line for lines in said.values() for line in lines):
+        assert line in page
+        assert line.replace("\u202e", "\\u202e") in printed
+    assert "It was deleted since" in afterwards
+    assert "columns" not in strict.admin("GET", f"/approvals/{waits(strict.release(plan()))}").json()
 
 
 def test_an_officer_sees_all_that_is_asked_and_what_would_be_left(strict: TestedHolder) -> None:
