@@ -605,6 +605,30 @@ def test_on_postgresql_it_is_the_same(
         verified(holder)
 
 
+def test_the_ledger_is_verified_with_one_document_in_memory_at_a_time(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of one auditor there may be 64 MiB, and the driver fetches all that a statement finds."""
+    fetched: list[int] = []
+
+    def count(connection: Any, cursor: Any, *_: Any) -> None:
+        if any(column.name == "document" for column in cursor.description or ()):
+            fetched.append(cursor.rowcount)
+
+    with (
+        postgres_server.database() as url,
+        running_holder(tmp_path_factory.mktemp("documents"), url) as holder,
+    ):
+        require(holder)
+        for draw in range(1, 6):
+            waits(holder.release(plan(draw=draw)))
+        event.listen(holder.holder.store.database._engine, "after_cursor_execute", count)
+
+        verified(holder)
+
+    assert fetched == [1] * 5
+
+
 def test_nothing_of_a_202_depends_on_a_record(sqlite_holder: TestedHolder, tmp_path_factory: Any) -> None:
     """Two holders with other people answer alike, and no record is read: their files can be away."""
     answers = []
