@@ -316,7 +316,7 @@ class BudgetGrant(RequestModel):
     rho: Amount | None = None
     """Instead of both, where the population's account adds up ρ: the new limit of ρ, as a decimal string."""
     expires: Timestamp | None = None
-    """When the grant ends; without it, never."""
+    """When the grant ends, in the future; without it, never. To revoke is to grant "0"."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -63,8 +63,9 @@ APPROVALS_OPEN_MAX: Final = 100
 """Requests of one auditor that wait for an approval, or have one."""
 APPROVAL_BYTES_MAX: Final = 64 * 1024 * 1024
 """What is asked in all of them together."""
-APPROVALS_PER_DAY_MAX: Final = 1000
-"""Requests of one auditor about one population within a day, withdrawn ones too: their entries stay."""
+FREE_ENTRIES_PER_DAY_MAX: Final = 1000
+"""Requests for approval of one auditor about one population within a day, and derived columns likewise: what is
+withdrawn or deleted counts too, for its entries stay."""
 RECORDS_MAX_DEFAULT: Final = 1_000_000
 RECORDS_MAX_MAX: Final = 1_000_000_000
 INVENTED_PEOPLE_DEFAULT: Final = 10_000

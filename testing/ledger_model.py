@@ -142,12 +142,14 @@ class Model:
         return not answered and self.caps[population].spent == NOTHING and not granted
 
     def grant(
-        self, name: str, auditor: str, limit: Loss, kind: AccountKind, expires: datetime | None
+        self, name: str, auditor: str, limit: Loss, kind: AccountKind, expires: datetime | None, *, now: datetime
     ) -> Outcome | None:
         """Give an auditor a limit; why not, if that is refused."""
         if not self.is_offered(name):
             return "not-found"
         if limit != NOTHING and kind != self.kind_of(name):
+            return "invalid-request"
+        if limit != NOTHING and expires is not None and expires <= now:
             return "invalid-request"
         account = self.datasets[name].population, auditor
         self.purses[account] = replace(self.purses.get(account, Purse()), limit=limit, expires=expires)

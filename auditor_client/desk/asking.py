@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AUTO, METRICS, AuditRequest
+from auditor_client.auditor import Auditor
 from auditor_client.audits.asking import Asking, LinkRequest, OnHand, UntilDecided
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.stored_answers import asked_before
@@ -25,6 +26,7 @@ from auditor_client.desk.fields import (
     values_of,
 )
 from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page, section_of
+from auditor_client.desk.shown_prices import changed_since
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedAudit
 from auditor_client.errors import AuditorError, ModelRefused, QuestionRefused, ReceiptsDamaged, SignInNeeded
@@ -210,7 +212,7 @@ def plan(desk: TheDesk, draft: str, sent: Sent) -> Response:
     """Look what the question would cost and show; spends nothing."""
     found = _found(desk, draft)
     found.typed = {**sent.typed, **{name: ",".join(sent.chosen.get(name, ())) for name in ("sensitive", "metrics")}}
-    found.planned, found.fault = None, ""
+    found.planned, found.fault, found.notice = None, "", ""
     for name in ("supports_from", "group_totals"):
         if name in sent.files:
             upload = sent.files[name]
@@ -233,15 +235,20 @@ def plan(desk: TheDesk, draft: str, sent: Sent) -> Response:
 
     def act(step: Step) -> str:
         with desk.auditor(step) as auditor:
-            width = found.typed.get("target_width", "").strip()
-            found.planned = auditor.plan(
-                found.model, found.dataset, found.typed["sensitive"].split(","), found.typed.get("epsilon") or None,
-                target_width=_number(width), **{n: v for n, v in keywords.items() if n not in PLAN_WITHOUT},
-            )  # fmt: skip
-            _ = found.planned.view.data
-        return f"/new/{found.id}#planned"
+            return _priced(auditor, found)
 
     return _begin(desk, found, "Planning", act)
+
+
+def _priced(auditor: Auditor, draft: DraftQuestion) -> str:
+    """Look what the question would cost and show; gives where that is shown."""
+    draft.planned, width = None, draft.typed.get("target_width", "").strip()
+    draft.planned = auditor.plan(
+        draft.model, draft.dataset, draft.typed["sensitive"].split(","), draft.typed.get("epsilon") or None,
+        target_width=_number(width), **{n: v for n, v in arguments(draft).items() if n not in PLAN_WITHOUT},
+    )  # fmt: skip
+    _ = draft.planned.view.data
+    return f"/new/{draft.id}#planned"
 
 
 def _number(text: str) -> float | None:
@@ -270,7 +277,7 @@ def _begin(desk: Desk, draft: DraftQuestion, title: str, act: Callable[[Step], s
             draft.fault = str(error)
             return f"/new/{draft.id}"
 
-    draft.fault = ""
+    draft.fault = draft.notice = ""
     return go(desk, f"/tasks/{desk.tasks.begin(title, f'/new/{draft.id}', or_why_not).id}")
 
 
@@ -302,9 +309,16 @@ def ask(desk: TheDesk, draft: str, sent: Sent) -> Response:
         keywords={name: value for name, value in keywords.items() if name not in found.files},
         files=found.every_file,
         asked_for=found.typed.get("asked_for", "").strip(),
+        version=planned.plan.version,
     )
 
     def act(step: Step) -> str:
+        with desk.auditor(step) as auditor:
+            now = auditor.dataset(found.dataset)
+            changed = changed_since(planned.question.dataset, now, pinned="version" in keywords)
+            if changed:
+                path, found.notice = _priced(auditor, found), changed
+                return path
         return answer_or_wait(desk, asked, step)
 
     return _begin(desk, found, "Asking", act)

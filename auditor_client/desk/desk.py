@@ -39,6 +39,7 @@ class DraftQuestion:
         files: Files that came with it, by field.
         defaults: What fields have that nobody typed in yet.
         fault: Why it could not be planned or asked.
+        notice: What has changed since the price before this one was shown.
         planned: What it would cost and show.
     """
 
@@ -51,6 +52,7 @@ class DraftQuestion:
     files: dict[str, Path] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)
     fault: str = ""
+    notice: str = ""
     planned: PlannedAudit | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
 
@@ -76,12 +78,14 @@ class DraftTraining:
         dataset: Whom the model is learned from.
         typed: What was typed, by field.
         fault: Why it could not be priced or asked.
+        notice: What has changed since the price before this one was shown.
         planned: What it would cost.
     """
 
     dataset: str
     typed: dict[str, str] = field(default_factory=dict)
     fault: str = ""
+    notice: str = ""
     planned: PlannedTraining | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
 

@@ -25,6 +25,7 @@ from auditor_client.desk.fields import (
     values_of,
 )
 from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page
+from auditor_client.desk.shown_prices import changed_since
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedTraining
 from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged, SignInNeeded
@@ -172,13 +173,12 @@ def _needs_cuts(column: Column) -> bool:
 def price(desk: TheDesk, draft: str, sent: Sent) -> Response:
     """Look what the training would cost; spends nothing."""
     found = _found(desk, draft)
-    found.planned, found.fault = None, ""
+    found.planned, found.fault, found.notice = None, "", ""
     try:
         with desk.auditor() as auditor:
             dataset = auditor.dataset(found.dataset)
             found.typed = _typed(dataset, sent)
-            asked = _asked(found, dataset)
-            found.planned = auditor.plan_training(found.dataset, **asked)
+            found.planned = auditor.plan_training(found.dataset, **_asked(found, dataset))
     except SignInNeeded:
         raise
     except AuditorError as error:
@@ -225,13 +225,22 @@ def ask(desk: TheDesk, draft: str, _: Sent) -> Response:
     asked = AskedTraining(
         subject=f"Training of a model on {found.dataset}",
         dataset=found.dataset,
-        keywords={**_asked(found, planned.dataset), "version": planned.training.version},
+        keywords=_asked(found, planned.dataset),
         asked_for=found.typed.get("asked_for", "").strip(),
+        version=planned.training.version,
     )
-    found.fault = ""
+    found.fault = found.notice = ""
 
     def act(step: Step) -> str:
         try:
+            with desk.auditor(step) as auditor:
+                now = auditor.dataset(found.dataset)
+                changed = changed_since(planned.dataset, now, pinned="version" in asked.keywords)
+                if changed:
+                    found.planned = None
+                    found.planned = auditor.plan_training(found.dataset, **_asked(found, now))
+                    found.notice = changed
+                    return f"{back}#planned"
             return answer_or_wait(desk, asked, step)
         except SignInNeeded:
             raise

@@ -34,6 +34,8 @@ class AskedAudit(BaseModel):
         keywords: All other arguments but files.
         files: By argument; `model`, and `other` where two models are compared.
         asked_for: What it is asked for.
+        version: That a price was shown for, where none was typed: no other one is asked about. A comparison of two
+            models cannot name one.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -46,12 +48,13 @@ class AskedAudit(BaseModel):
     keywords: dict[str, Any]
     files: dict[str, Path]
     asked_for: str
+    version: int | None = None
 
     def answered(self, auditor: Auditor, _: KeptAudits) -> str:
         """Ask; gives the path of the page with the result."""
         files = dict(self.files)
         model, other = files.pop("model", None), files.pop("other", None)
-        keywords: dict[str, Any] = {**self.keywords, **files}
+        keywords: dict[str, Any] = {"version": self.version, **self.keywords, **files}
         if other is None:
             result = auditor.audit(model, self.dataset, self.sensitive, self.epsilon, **keywords)
             return f"/audits/{_hex(result.note.name)}"
@@ -85,7 +88,7 @@ class AskedWatch(BaseModel):
 
 
 class AskedTraining(BaseModel):
-    """A training as it was asked; `keywords` are all arguments but the dataset."""
+    """A training as it was asked; `keywords` are all arguments but the dataset, `version` is as in `AskedAudit`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -94,6 +97,7 @@ class AskedTraining(BaseModel):
     dataset: str
     keywords: dict[str, Any]
     asked_for: str
+    version: int | None = None
 
     @property
     def files(self) -> dict[str, Path]:
@@ -102,10 +106,16 @@ class AskedTraining(BaseModel):
 
     def answered(self, auditor: Auditor, _: KeptAudits) -> str:
         """Ask; gives the path of the page with the trained model."""
-        return f"/trainings/{auditor.train(self.dataset, **self.keywords).note.file_name}"
+        keywords: dict[str, Any] = {"version": self.version, **self.keywords}
+        return f"/trainings/{auditor.train(self.dataset, **keywords).note.file_name}"
 
 
 Asked = AskedAudit | AskedWatch | AskedTraining
+
+
+def anew(asked: Asked) -> Asked:
+    """The same, of the records as they are now."""
+    return asked if isinstance(asked, AskedWatch) else asked.model_copy(update={"version": None})
 
 
 class WaitingQuestion(BaseModel):

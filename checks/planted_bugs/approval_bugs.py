@@ -102,4 +102,26 @@ APPROVAL_BUGS: Final = (
         (Edit("holder_service/services/ledger_reading.py", "        approvals.end_all(transaction.connection)\n", ""),),
         (f"{_TESTS}::test_a_recorded_restore_ends_what_was_approved",),
     ),
+    Bug(
+        "what is withdrawn or deleted may be made again without an end",
+        (
+            Edit(
+                "holder_service/services/ledger_store.py",
+                "        made = EntryFilter(kind=kind, actor=actor, population=population)\n",
+                "        made = EntryFilter(kind=kind, auditor=actor, population=population)\n",
+            ),
+        ),
+        ("tests/integration/test_columns.py::test_who_makes_and_deletes_all_day_comes_to_an_end",),
+    ),
+    Bug(
+        "an officer decides about derived columns by their names",
+        (
+            Edit(
+                _APPROVALS,
+                '        asked["columns"] = _in_words(store, found, plan, apart)\n',
+                "        pass\n",
+            ),
+        ),
+        (f"{_TESTS}::test_an_officer_sees_what_derived_columns_compute",),
+    ),
 )

@@ -56,6 +56,18 @@ BUGS: Final = (
     *SIGN_IN_BUGS,
     *APPROVAL_BUGS,
     Bug(
+        "the desk asks of other records than it showed the price for",
+        (
+            Edit(
+                "auditor_client/desk/asking.py",
+                '            changed = changed_since(planned.question.dataset, now, pinned="version" in keywords)\n',
+                '            changed = ""\n',
+            ),
+            Edit("auditor_client/desk/asking.py", "        version=planned.plan.version,\n", ""),
+        ),
+        ("tests/deployment/test_desk.py::test_what_is_asked_is_what_the_price_was_shown_for",),
+    ),
+    Bug(
         "a holder may have something else approved than what was asked",
         (Edit("auditor_client/exchange/answers.py", "            asked.require_same(error.approval)\n", ""),),
         ("tests/unit/auditor_client/test_approvals.py",),

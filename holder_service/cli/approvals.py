@@ -168,7 +168,8 @@ def _asked(one: dict[str, Any]) -> list[str]:
         for batch in plan.batches:
             for cell in batch.cells:
                 lines += [f"  {batch.name} ({batch.mechanism.name}) / {cell.id}: {rule}" for rule in cell.any_of]
-        lines += [f"Derived column {name}: {identity}" for name, identity in (plan.columns or {}).items()]
+        for column in one.get("columns", ()):
+            lines += [f"Derived column {column['name']}: {column['id']}", *(f"  {line}" for line in column["says"])]
         return lines + ([f"Refines {plan.refines}"] if plan.refines else []) + _drawn(plan.draw)
     if "watch" in one:
         watch = Watch.model_validate(one["watch"])

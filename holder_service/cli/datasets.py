@@ -263,7 +263,7 @@ def grant(
         str | None, typer.Option(help="Instead of ε, where the population's cap is in ρ: the new limit of ρ.")
     ] = None,
     delta: Annotated[str, typer.Option(help="The new limit of delta.")] = "0",
-    expires: Annotated[str | None, typer.Option(help="When it expires, ISO 8601 with a zone.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When it ends, in the future: ISO 8601 with a zone.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Put an auditor's limit on a dataset's population."""

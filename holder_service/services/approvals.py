@@ -9,28 +9,30 @@ auditor, dataset, version and every rule are in (`shared.plans.identity`), at on
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, Final
 
 from pydantic import Field
 
 from holder_service.domain.approvals import charge_document
+from holder_service.domain.column_words import column_words
 from holder_service.domain.errors import ApprovalDeclined, Conflict, Forbidden, NotFound
 from holder_service.domain.ledger import Event, Kind
+from holder_service.services.apart import Apart
 from holder_service.services.asked import Asked, AskedRelease
 from holder_service.services.budgets import shown
 from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.populations import unmerged
-from holder_service.storage import accounts, approvals, datasets, ledger, ledger_views
+from holder_service.storage import accounts, approvals, columns, datasets, ledger
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger import AccountState
-from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
 from shared.approvals import OPEN, Approval, ApprovalDecision, ApprovalSetting, ApprovalState, ApprovedKind
 from shared.datasets import Budget, PopulationCap
 from shared.plans import Plan
+from shared.request_model import ContractModel
 from shared.trainings import Training
 from shared.watches import Watch
 
@@ -50,6 +52,17 @@ class Unapproved:
     asked: AskedRelease
 
 
+class ColumnInWords(ContractModel):
+    """A derived column that a plan names, as officers read what it computes before they decide."""
+
+    name: str
+    """As the plan's rules name it."""
+    id: str
+    """What it is: the id follows from all that its auditor declared of it."""
+    says: tuple[str, ...]
+    """What it computes, in lines, as its auditor declared it; long ones are cut. Of linked values no value is there."""
+
+
 class ApprovalInFull(Approval):
     """A request as officers look at it before they decide: with what is asked, and with what is left."""
 
@@ -61,6 +74,8 @@ class ApprovalInFull(Approval):
     """The training that is asked, whole; likewise."""
     watch: Watch | None = Field(default=None, exclude_if=lambda watch: watch is None)
     """The watch that is asked, whole; likewise."""
+    columns: tuple[ColumnInWords, ...] = Field(default=(), exclude_if=lambda columns: not columns)
+    """The derived columns that a plan names, and what each computes; left out where there are none."""
     budget: Budget
     """The auditor's account with the population, before it is charged."""
     cap: PopulationCap
@@ -163,7 +178,10 @@ def write_down(transaction: Transaction, state: AccountState, asked: AskedReleas
     if found is not None:  # somebody asked the same meanwhile
         transaction.rest_on(found.sequence)
         return found
-    _require_few(connection, state, asked, now=now)
+    transaction.require_few(
+        "approval-requested", population=state.dataset.population, actor=asked.auditor, whose="requests for approval"
+    )
+    _require_few_open(connection, asked, now=now)
     approvals.forget(connection, now=now)
     expires = now + timedelta(days=state.approval_days)
     priced = asked.priced
@@ -326,11 +344,12 @@ def latest(store: LedgerStore, *, limit: int) -> list[Approval]:
         return list(islice((one for one in newest if one.state != "waiting"), limit))
 
 
-def in_full(store: LedgerStore, identity: str) -> ApprovalInFull:
+def in_full(store: LedgerStore, identity: str, *, apart: Apart) -> ApprovalInFull:
     """A request with what is asked, and what is left of budget and cap.
 
     Raises:
         NotFound: There is no such request.
+        Unavailable: What its derived columns compute could not be read.
     """
     with store.database.read() as connection:
         found = _required(approvals.find(connection, identity))
@@ -345,6 +364,8 @@ def in_full(store: LedgerStore, identity: str) -> ApprovalInFull:
     asked: dict[str, Any] = {}
     if document is not None:
         asked[found.kind] = _KINDS[found.kind].model_validate_json(document)
+    if isinstance(plan := asked.get("plan"), Plan):
+        asked["columns"] = _in_words(store, found, plan, apart)
     return ApprovalInFull(
         **dict(approval),
         display_name=None if account is None else account.display_name,
@@ -352,6 +373,24 @@ def in_full(store: LedgerStore, identity: str) -> ApprovalInFull:
         cap=cap,
         entry=_last(found),
         **asked,
+    )
+
+
+def _in_words(store: LedgerStore, found: StoredApproval, plan: Plan, apart: Apart) -> tuple[ColumnInWords, ...]:
+    """What each derived column of a plan computes; one that was deleted since is not known any more."""
+    with store.database.read() as connection:
+        documents = {
+            name: columns.document(connection, identity)
+            if columns.find(connection, identity, dataset=found.dataset, auditor=found.auditor)
+            else None
+            for name, identity in (plan.columns or {}).items()
+        }
+    gone = ("It was deleted since: nothing is answered about it until its auditor makes the same again",)
+    return tuple(
+        ColumnInWords(
+            name=name, id=(plan.columns or {})[name], says=gone if text is None else apart.run(column_words, text)
+        )
+        for name, text in documents.items()
     )
 
 
@@ -382,19 +421,8 @@ def _for_its_purpose(asked: AskedRelease, found: StoredApproval) -> AskedRelease
     return replace(asked, purpose=found.purpose)
 
 
-def _require_few(connection: Connection, state: AccountState, asked: AskedRelease, *, now: datetime) -> None:
-    """Refuse further requests of an auditor who has as many open ones as anybody may, or made as many in a day.
-
-    Officers read each; and the entries of one that is withdrawn stay.
-    """
-    own = EntryFilter(population=state.dataset.population, auditor=asked.auditor)
-    day_ago = (now - timedelta(days=1)).isoformat()
-    within_a_day = takewhile(lambda entry: entry.at > day_ago, ledger_views.backwards(connection, own))
-    if sum(entry.event.kind == "approval-requested" for entry in within_a_day) >= limits.APPROVALS_PER_DAY_MAX:
-        raise Conflict(
-            f"You asked for {limits.APPROVALS_PER_DAY_MAX} approvals about these people within a day, withdrawn ones "
-            "included, and one auditor may ask for no more: ask again tomorrow."
-        )
+def _require_few_open(connection: Connection, asked: AskedRelease, *, now: datetime) -> None:
+    """Refuse further requests of an auditor who has as many open ones as anybody may; officers read each."""
     found = approvals.open_ones(connection, asked.auditor, now=now)
     number, size = len(found), sum(found)
     if number >= limits.APPROVALS_OPEN_MAX or size + len(asked.document) > limits.APPROVAL_BYTES_MAX:

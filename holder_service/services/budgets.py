@@ -17,7 +17,7 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
     Raises:
         NotFound: The dataset or the auditor is unknown.
         Conflict: The account is no auditor's, and asks no plans.
-        InvalidRequest: The limit is in other terms than the population's account.
+        InvalidRequest: The limit is in other terms than the population's account, or would have ended already.
     """
 
     def work(transaction: Transaction) -> Budget:
@@ -32,7 +32,14 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
         expires = None if grant.expires is None else grant.expires.isoformat()
         cap = ledger.population_balance(transaction.connection, population)
         balance = ledger.account_balance(transaction.connection, population, auditor)
-        balance = balance.limited(_granted(grant, cap.terms), expires)
+        limit = _granted(grant, cap.terms)
+        if grant.expires is not None and grant.expires <= transaction.now and not limit.is_nothing:
+            raise InvalidRequest(
+                f"expires: {expires} is past, and nothing could be spent of what you grant. Give a later time or none; "
+                "to revoke the budget at once, grant 0.",
+                field="expires",
+            )
+        balance = balance.limited(limit, expires)
         transaction.append(
             Event("budget", actor, population=population, dataset=dataset, auditor=auditor, cap=cap, account=balance)
         )

@@ -58,7 +58,8 @@ def make(
     Raises:
         NotFound: There is no such dataset.
         TooLarge: Its values would take too long to be made.
-        Conflict: The auditor has as many as anybody gets, or the declaration changed meanwhile.
+        Conflict: The auditor has as many as anybody gets, or made as many in a day; or the declaration changed
+            meanwhile.
         RateLimited: As much is to be made already as is admitted.
     """
 
@@ -69,6 +70,7 @@ def make(
             return found, declared, False
         if declared.schema != asked.schema:
             raise Conflict("The dataset was declared again while the column was checked: ask again.")
+        transaction.require_few("column", population=declared.population, actor=auditor, whose="derived columns")
         _require_share(transaction.connection, dataset=dataset, auditor=auditor, more=1, more_bytes=asked.size.bytes)
         column = StoredColumn(
             id=asked.id, auditor=auditor, dataset=dataset, definition=asked.definition, created=transaction.now,

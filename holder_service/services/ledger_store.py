@@ -10,15 +10,17 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from holder_service.domain.errors import Conflict, HolderError, RestoreUnrecorded, Unavailable
-from holder_service.domain.ledger import Entry, Event
-from holder_service.storage import datasets, ledger
+from holder_service.domain.ledger import Entry, Event, Kind
+from holder_service.storage import datasets, ledger, ledger_views
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Connection, Database
+from holder_service.storage.ledger_views import EntryFilter
+from shared import limits
 from shared.problems import PlanRefused
 from shared.releases import LedgerPosition
 
@@ -55,6 +57,23 @@ class Transaction:
         self.last = ledger.append(self.connection, event, now=self.now, after=self._head)
         self._head = self.last.position
         return self.last
+
+    def require_few(self, kind: Kind, *, population: str, actor: str, whose: str) -> None:
+        """Refuse another entry of a kind that costs nothing, once somebody made as many within a day as anybody may.
+
+        Args:
+            whose: What those entries are about, as the refusal says it to who made them.
+
+        Raises:
+            Conflict: So it is.
+        """
+        made = EntryFilter(kind=kind, actor=actor, population=population)
+        number = ledger_views.number_within(self.connection, timedelta(days=1), made, now=self.now)
+        if number >= limits.FREE_ENTRIES_PER_DAY_MAX:
+            raise Conflict(
+                f"You have made {limits.FREE_ENTRIES_PER_DAY_MAX} {whose} about these people within a day, withdrawn "
+                "or deleted ones included, and one auditor may make no more: ask again tomorrow."
+            )
 
     def rest_on(self, sequence: int) -> None:
         """Have an entry anchored before anything is answered: its own process may have died after its commit."""

@@ -150,17 +150,18 @@ def backwards(connection: Connection) -> Iterator[StoredApproval]:
         query = newest.where(approvals.c.sequence < found[-1].sequence)
 
 
-def rows(connection: Connection) -> list[tuple[str, dict[str, Any]]]:
-    """Each row by its id, with what entries say of it; and as what its document is asked, if it has one still."""
-    found = []
-    for row in connection.execute(select(approvals)):
+def rows(connection: Connection) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row by its id, with what entries say of it; and as what its document is asked, if it has one still.
+
+    The documents are read one after the other, for they may be large.
+    """
+    has_document = approvals.c.document.is_not(None).label("has_document")
+    for row in connection.execute(select(*_COLUMNS, has_document)).all():
         values = dict(row._mapping)
-        document = values.pop("document")
-        if document is not None:
+        if values.pop("has_document") and (document := document_of(connection, row.id)) is not None:
             names = {name: values[name] for name in ("auditor", "dataset", "version", "kind")}
-            values["id"] = identity_of_document(bytes(document), **names)
-        found.append((row.id, values))
-    return found
+            values["id"] = identity_of_document(document, **names)
+        yield row.id, values
 
 
 def _alive(now: datetime) -> tuple[ColumnElement[bool], ...]:

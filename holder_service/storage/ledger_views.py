@@ -29,6 +29,7 @@ class EntryFilter:
         kind, population, dataset, auditor: What the entry is of and about.
         account: By or about it, as actor, auditor, subject or owner of a key.
         since, until: Of that time or later; before that time; in UTC.
+        actor: Whose doing it is.
     """
 
     kind: Kind | None = None
@@ -38,9 +39,10 @@ class EntryFilter:
     account: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    actor: str | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        wanted = {name: getattr(self, name) for name in ("kind", "population", "dataset", "auditor")}
+        wanted = {name: getattr(self, name) for name in ("kind", "population", "dataset", "auditor", "actor")}
         found: list[ColumnElement[bool]] = [
             entries.c[name] == value for name, value in wanted.items() if value is not None
         ]
@@ -85,6 +87,20 @@ def in_order(
     if upto is not None:
         query = query.where(entries.c.sequence <= upto)
     return [entry_of_row(row) for row in connection.execute(query.limit(limit))]
+
+
+def number_within(connection: Connection, span: timedelta, which: EntryFilter, *, now: datetime) -> int:
+    """How many entries pass a filter among those since a time; none but those are read."""
+    before = (
+        select(entries.c.sequence)
+        .where(entries.c.at <= (now - span).isoformat())
+        .order_by(entries.c.sequence.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    since = entries.c.sequence > func.coalesce(before, 0)
+    found = connection.execute(select(func.count()).select_from(entries).where(since, *which.conditions()))
+    return int(found.scalar_one())
 
 
 def latest_time(connection: Connection) -> datetime:

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -482,6 +483,59 @@ def test_a_watch_says_what_for_where_the_holder_wants_it(started: OpenDesk, clie
     assert refused.status_code == 422
     assert "fill it in (“What it is asked for”)" in refused.text
     assert 'value="0.5"' in refused.text, "what was typed stays"
+
+
+def followed(started: OpenDesk, client: httpx.Client, path: str, **typed: str) -> str:
+    """Send a form, and wait for what it leads to; gives that address without the desk's own part."""
+    sent = client.post(f"{started.desk.door.root}{path}", data={"form_token": started.desk.door.form_token, **typed})
+    address = str(sent.headers["location"])
+    while "/tasks/" in address:
+        answer = client.get(address)
+        address = answer.headers.get("location", address)
+        assert 'class="notice bad"' not in answer.text, answer.text
+        time.sleep(0.05)
+    return address.removeprefix(started.desk.door.root).partition("#")[0]
+
+
+def test_what_is_asked_is_what_the_price_was_shown_for(started: OpenDesk, client: httpx.Client) -> None:
+    """New records between the price and the button: the price is shown anew, once, and nothing was asked."""
+    holder, root = started.holder, started.desk.door.root
+    holder.offer("reloaded", learnable_csv(people=300), **LEARNABLE, epsilon="9", population="reloaded")
+    question = {"sensitive": "sex", "metrics": "statistical-parity", "epsilon": "0.5", "people": "300"}
+    learned = {"sensitive": "sex", "features": "citizen", "epsilon": "5", "ratio": "0.8"}
+    draft = followed(started, client, "/new", dataset="reloaded", decision="citizen")
+    training = followed(started, client, "/trainings", dataset="reloaded")
+    followed(started, client, draft, **question)
+    followed(started, client, training, **learned)
+    holder.load(learnable_csv(people=300, seed=1), "reloaded")
+    said = "Version 2 of the records was loaded since the price was shown, which was for version 1"
+
+    for path, amount in ((draft, {"epsilon": "0.5"}), (training, {})):
+        before = holder.entries()[-1]["sequence"]
+        assert said not in client.get(f"{root}{path}").text
+        assert followed(started, client, f"{path}/ask", **amount) == path
+        assert said in client.get(f"{root}{path}").text
+        assert holder.entries()[-1]["sequence"] == before
+        assert followed(started, client, f"{path}/ask", **amount).startswith(("/audits/", "/trainings/"))
+        assert holder.entries()[-1]["sequence"] == before + 1
+    followed(started, client, draft, **question)
+    assert said not in client.get(f"{root}{draft}").text
+    holder.admin("PUT", "/populations/reloaded/approval", json={"required": True}).raise_for_status()
+    assert followed(started, client, f"{draft}/ask", epsilon="0.25") == draft
+    assert "What the holder declares of the dataset has changed since" in client.get(f"{root}{draft}").text
+
+
+def test_what_was_typed_with_its_version_is_asked_of_that(started: OpenDesk, client: httpx.Client) -> None:
+    holder = started.holder
+    holder.offer("earlier", learnable_csv(people=300), **LEARNABLE, epsilon="9", population="earlier")
+    question = {"sensitive": "sex", "metrics": "statistical-parity", "epsilon": "0.5", "people": "300"}
+    draft = followed(started, client, "/new", dataset="earlier", decision="citizen")
+    followed(started, client, draft, **question, version="1")
+    followed(started, client, f"{draft}/ask", epsilon="0.5")
+    holder.load(learnable_csv(people=300, seed=1), "earlier")
+
+    assert followed(started, client, f"{draft}/ask", epsilon="0.5").startswith("/audits/")
+    assert holder.spent(dataset="earlier") == "0.5"
 
 
 def test_decisions_of_ones_own_are_sent_and_audited(started: OpenDesk, client: httpx.Client) -> None:

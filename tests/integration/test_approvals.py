@@ -11,7 +11,9 @@ from typing import Any, Final
 import httpx
 import pytest
 from sqlalchemy import event
+from typer.testing import CliRunner
 
+from holder_service.cli import app
 from holder_service.domain.errors import ApprovalDeclined, Conflict
 from holder_service.services import approvals, releases
 from holder_service.services.access import Proof
@@ -22,10 +24,20 @@ from testing.console_visitors import visitor
 from testing.holders import TestedHolder, running_holder
 from testing.postgres import PostgresServer
 from testing.refusals import refused
-from testing.registers import LEARNABLE, learnable_csv, plan, register_csv, training, watch
+from testing.registers import (
+    LEARNABLE,
+    learnable_csv,
+    linked_column,
+    linked_values,
+    plan,
+    register_csv,
+    training,
+    watch,
+)
 from testing.tampering import lose_the_anchored_entry
 
 YES: Final = {"approved": True, "reason": "As agreed in October"}
+COLUMNS: Final = "/datasets/register/columns"
 NO: Final = {"approved": False, "reason": "Too fine for so few people"}
 
 
@@ -436,7 +448,7 @@ def test_an_auditor_has_only_so_many_open_requests(strict: TestedHolder, monkeyp
 
 def test_who_asks_and_withdraws_all_day_comes_to_an_end(strict: TestedHolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is withdrawn is open no more, and its entries stay: nothing else would bound how many there are."""
-    monkeypatch.setattr(limits, "APPROVALS_PER_DAY_MAX", 3)
+    monkeypatch.setattr(limits, "FREE_ENTRIES_PER_DAY_MAX", 3)
     for _ in range(3):
         strict.auditor("DELETE", f"/datasets/register/approvals/{waits(strict.release(plan()))}").raise_for_status()
     before = strict.entries()
@@ -593,6 +605,30 @@ def test_on_postgresql_it_is_the_same(
         verified(holder)
 
 
+def test_the_ledger_is_verified_with_one_document_in_memory_at_a_time(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of one auditor there may be 64 MiB, and the driver fetches all that a statement finds."""
+    fetched: list[int] = []
+
+    def count(connection: Any, cursor: Any, *_: Any) -> None:
+        if any(column.name == "document" for column in cursor.description or ()):
+            fetched.append(cursor.rowcount)
+
+    with (
+        postgres_server.database() as url,
+        running_holder(tmp_path_factory.mktemp("documents"), url) as holder,
+    ):
+        require(holder)
+        for draw in range(1, 6):
+            waits(holder.release(plan(draw=draw)))
+        event.listen(holder.holder.store.database._engine, "after_cursor_execute", count)
+
+        verified(holder)
+
+    assert fetched == [1] * 5
+
+
 def test_nothing_of_a_202_depends_on_a_record(sqlite_holder: TestedHolder, tmp_path_factory: Any) -> None:
     """Two holders with other people answer alike, and no record is read: their files can be away."""
     answers = []
@@ -631,6 +667,49 @@ def test_an_officer_decides_in_the_console(strict: TestedHolder) -> None:
     assert refusal.status == 422
     assert late.status == 409, "somebody decided since this page was made"
     assert (state(strict, first), state(strict, second)) == ("approved", "waiting")
+
+
+def test_an_officer_sees_what_derived_columns_compute(strict: TestedHolder) -> None:
+    """On the page, by the command and by the call alike; of linked values none, nor how many there are."""
+    old = {"rule": {"all_of": [{"column": "age", "op": "ge", "value": 65}]}, "value": "old"}
+    score = {"kind": "list", "cases": [old], "otherwise": "\u202enot old"}
+    names = ["old", "\u202enot old"]
+    strict.derive({"name": "old", "type": "category", "categories": names, "from": {"score": score}})
+    values = linked_values(register_csv())
+    strict.link(values, strict.derive(linked_column(values)).json()["id"])
+    strict.await_columns()
+    columns = {one["column"]["name"]: one["id"] for one in strict.auditor("GET", COLUMNS).json()["columns"]}
+    cells = [
+        {"id": name, "all_of": [{"column": name, "op": "eq", "value": value}]}
+        for name, value in (("old", "old"), ("decision", "granted"))
+    ]
+    identity = waits(strict.release(plan(cells=cells, columns=columns)))
+    given = {"HOLDER_URL": strict.url, "HOLDER_ADMIN_KEY": strict.admin_key}
+
+    called = strict.admin("GET", f"/approvals/{identity}").json()
+    printed = CliRunner().invoke(app, ["admin", "approve", identity], env=given, input="n\n").stdout
+    with visitor(strict) as visits:
+        page = visits.get(f"/console/approvals/{identity}").text
+        strict.auditor("DELETE", f"{COLUMNS}/{columns['old']}").raise_for_status()
+        afterwards = visits.get(f"/console/approvals/{identity}").text
+
+    said = {one["name"]: one["says"] for one in called["columns"]}
+    assert {one["name"]: one["id"] for one in called["columns"]} == columns
+    assert said["old"] == [
+        "A score, which the holder computes from each record's age",
+        "The value of the first rule that matches:",
+        "old: age ≥ 65",
+        "\u202enot old: everybody else",
+    ]
+    assert said["decision"] == [
+        "Linked values, which the auditor sent for each person by the person's key",
+        "Each is one of: granted, refused",
+    ]
+    for line in (line for lines in said.values() for line in lines):
+        assert line in page
+        assert line.replace("\u202e", "\\u202e") in printed
+    assert "It was deleted since" in afterwards
+    assert "columns" not in strict.admin("GET", f"/approvals/{waits(strict.release(plan()))}").json()
 
 
 def test_an_officer_sees_all_that_is_asked_and_what_would_be_left(strict: TestedHolder) -> None:

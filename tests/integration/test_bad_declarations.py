@@ -116,7 +116,7 @@ def test_a_range_beyond_a_double_is_refused(unmoved_holder: TestedHolder) -> Non
         ),
         *(
             ("PUT", "/datasets/register/budgets/ADR", budget, "invalid-request")
-            for budget in ({}, {"epsilon": "1", "spent": "0"})
+            for budget in ({}, {"epsilon": "1", "spent": "0"}, {"epsilon": "1", "expires": "2020-01-01T00:00:00Z"})
         ),
         ("POST", "/populations/nope/merge", {"population": "register"}, "not-found"),
         ("POST", "/populations/register/merge", {"population": "nope"}, "not-found"),

@@ -346,6 +346,26 @@ def test_one_auditor_gets_so_many_columns_about_a_dataset(sqlite_holder: TestedH
     assert sqlite_holder.derive(linked_column(VALUES, name="c0")).status_code == 200
 
 
+def test_who_makes_and_deletes_all_day_comes_to_an_end(
+    sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is deleted takes no place any more, and its entries stay: nothing else would bound how many there are."""
+    monkeypatch.setattr(limits, "FREE_ENTRIES_PER_DAY_MAX", 3)
+    other = sqlite_holder.open_auditor("ELSE")
+    for _ in range(3):
+        made = sqlite_holder.derive(SCORE).json()["id"]
+        sqlite_holder.auditor("DELETE", f"{COLUMNS}/{made}").raise_for_status()
+    before = sqlite_holder.entries()
+
+    refused(sqlite_holder.derive(SCORE), "conflict", holder=sqlite_holder)
+    assert sqlite_holder.entries() == before
+    assert sqlite_holder.derive(SCORE, key=other).status_code == 201
+    sqlite_holder.declare("others")
+    assert sqlite_holder.derive(SCORE, "others").status_code == 201
+    sqlite_holder.holder.store.clock = lambda: datetime.now(UTC) + timedelta(days=1)
+    assert sqlite_holder.derive(SCORE).status_code == 201
+
+
 def test_a_column_somebody_changed_behind_the_ledger_is_found(sqlite_holder: TestedHolder) -> None:
     linked(sqlite_holder)
     path = sqlite_holder.settings.database_url.removeprefix("sqlite:///")

@@ -316,7 +316,8 @@ def test_a_budget_is_granted_lowered_and_revoked(sqlite_holder: TestedHolder, ad
     granted = send(epsilon="2.5", delta="0.000001", expires="2030-01-31T12:00")
     prefilled = administrator.get("/console/budgets?dataset=register&auditor=new")
     refused = send(epsilon="1e3", delta="0")
-    revoked = send(epsilon="0", delta="0")
+    ended = send(epsilon="1", delta="0", expires="2020-01-31T12:00")
+    revoked = send(epsilon="0", delta="0", expires="2020-01-31T12:00")
 
     assert "The budget of new with population register is now ε 2.5, δ 0.000001" in granted.text
     assert prefilled.values["epsilon"] == "2.5"
@@ -324,6 +325,8 @@ def test_a_budget_is_granted_lowered_and_revoked(sqlite_holder: TestedHolder, ad
     assert refused.status == 422
     assert "Write the amount as a decimal string" in refused.text
     assert refused.values["epsilon"] == "1e3", "what was typed is still there"
+    assert ended.status == 422
+    assert "Give a later time or none; to revoke the budget at once, grant 0." in ended.text
     assert "is now ε 0; ε 0 is left." in revoked.text
     entry = last_entry(sqlite_holder)
     assert (entry["kind"], entry["actor"], entry["auditor"]) == ("budget", "administrator", "new")

@@ -510,6 +510,7 @@ def test_risks_are_shown_here_alone_and_nothing_of_them_is_kept(
         (["retire", "nope?x=1"], "letters"),
         *((["grant", "register", "ADR", amount], "decimal string") for amount in ("1e400", "1_0")),
         (["grant", "register", "ADR", "1", "--expires", "tomorrow"], "expires: Write date and time with their zone"),
+        (["grant", "register", "ADR", "1", "--expires", "2020-01-01T00:00:00Z"], "revoke the budget at once, grant 0"),
         (["grant", "register", "nobody", "1"], "nobody"),
         (["add-auditor", "ADR"], "already"),
         (["add-auditor", "a b"], "letters"),

@@ -319,11 +319,11 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(name=dataset_names, auditor=auditor_names, limit=limits, hours=st.sampled_from((None, None, -1, 2)))
     def grant(self, name: str, auditor: str, limit: Limit, hours: int | None) -> None:
-        """Grant, raise, lower (also below what was spent), revoke; some expire, some have expired."""
+        """Grant, raise, lower (also below what was spent), revoke; some expire, some are to have ended before."""
         expires = None if hours is None else self.now + timedelta(hours=hours)
         kind, amounts, stated = limit.of(self.model.kind_of(name) if name in self.model.datasets else "sum")
         grant = BudgetGrant.model_validate({**stated, "expires": expires})
-        refused = self.model.grant(name, auditor, amounts, kind, expires)
+        refused = self.model.grant(name, auditor, amounts, kind, expires, now=self.now)
 
         self.expect(
             None if refused is None else REFUSALS[refused],

@@ -231,6 +231,8 @@ def test_an_auditor_reads_of_its_own_budget_alone(sqlite_holder: TestedHolder, t
 def test_the_desk_draws_no_budget_that_has_ended(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
     pages, ends = [], [in_days(30), in_days(-30)]
     for end in ends:
+        clock_at = datetime.fromisoformat(end) - timedelta(days=1)  # nobody grants what has ended
+        sqlite_holder.holder.store.clock = lambda at=clock_at: at  # type: ignore[misc]
         grant = {"epsilon": "5", "expires": end}
         sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json=grant).raise_for_status()
         pages.append(desk_page(sqlite_holder, "/budgets", tmp_path))

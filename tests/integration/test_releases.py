@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +131,12 @@ def test_a_lowered_limit_leaves_nothing_and_a_revoked_one_refuses(sqlite_holder:
 
 
 def test_an_expired_grant_is_no_budget(sqlite_holder: TestedHolder) -> None:
-    grant = {"epsilon": "5", "expires": "2020-01-01T00:00:00Z"}
-    sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json=grant)
+    grant = {"epsilon": "5", "expires": (datetime.now(UTC) + timedelta(hours=1)).isoformat()}
+    sqlite_holder.admin("PUT", "/datasets/register/budgets/ADR", json=grant).raise_for_status()
+    assert sqlite_holder.release(plan()).status_code == 201
+    sqlite_holder.holder.store.clock = lambda: datetime.now(UTC) + timedelta(hours=1)
 
-    refused(sqlite_holder.release(plan()), "budget-exhausted", holder=sqlite_holder)
+    refused(sqlite_holder.release(plan(draw=2)), "budget-exhausted", holder=sqlite_holder)
 
 
 def test_many_who_ask_the_same_at_once_get_one_answer_and_one_charge(holder: TestedHolder) -> None:

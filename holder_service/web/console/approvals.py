@@ -39,7 +39,7 @@ def list_requests(visit: Visitor) -> Response:
 @router.get("/approvals/{request}")
 def show_request(visit: Visitor, request: Request) -> Response:
     """One request: who asks what, what for, at what price, and what would be left."""
-    found = approvals.in_full(visit.store, request)
+    found = approvals.in_full(visit.store, request, apart=visit.holder.reading)
     words = datasets.metadata_of(visit.store, found.dataset)
     return visit.page(
         "approval.html.j2", section="approvals", one=found, words=words, facts=_facts(found, words),
@@ -90,11 +90,8 @@ def _facts(one: ApprovalInFull, words: DatasetMetadata) -> list[tuple[str, str]]
         return beside(name, said.title if said else None)
 
     facts = [("Sensitive columns", ", ".join(map(titled, asked.sensitive)))]
-    if isinstance(asked, Plan):
-        if asked.columns:
-            facts.append(("Derived columns", ", ".join(asked.columns)))
-        if asked.refines:
-            facts.append(("Refines the release", asked.refines))
+    if isinstance(asked, Plan) and asked.refines:
+        facts.append(("Refines the release", asked.refines))
     if asked.draw > 1:
         facts.append(("Draw", f"{asked.draw}: with noise of its own"))
     return facts

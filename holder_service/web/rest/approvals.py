@@ -75,7 +75,7 @@ def list_approvals(
 @router.get("/admin/approvals/{approval_id}", tags=["administrator"], openapi_extra=refusals("not-found"))
 def show_approval(holder: TheHolder, _: Reader, approval_id: ApprovalId) -> ApprovalInFull:
     """One request with all that is asked, and with what is left of the auditor's budget and of the cap."""
-    return approvals.in_full(holder.store, approval_id)
+    return approvals.in_full(holder.store, approval_id, apart=holder.reading)
 
 
 @router.put(

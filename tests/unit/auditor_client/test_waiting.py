@@ -241,3 +241,22 @@ def test_what_waits_for_approval_outlives_the_desk(officer: Officer, model: Path
     assert [word in listed for word in ("answered", "declined", "withdrawn")] == [True] * 3
     assert waiting not in after
     assert not list((settings.receipts / "waiting").iterdir()), "no file of a model is left"
+
+
+def test_what_is_outdated_is_asked_again_of_the_records_as_they_are(
+    officer: Officer, model: Path, tmp_path: Path
+) -> None:
+    settings = AuditorSettings(holder_url=officer.simulated.url, api_key=SecretStr(KEY), receipts=tmp_path / "receipts")
+    with at_a_desk(settings) as desk:
+        draft = desk.send("/new", {"model": (model.name, model.read_bytes())}, dataset="register")
+        question = {"sensitive": "sex", "metrics": "statistical-parity", "epsilon": "0.1", "people": "300"}
+        desk.send(draft, **question, favourable="granted", columns="age", model_name="Lending")
+        first = desk.send(f"{draft}/ask", epsilon="0.1")
+        officer.decide("outdated", f"sha256:{first.rpartition('/')[2]}")
+        officer.simulated.dataset = officer.simulated.dataset.model_copy(update={"version": 2})
+        outdated = desk.get(first)
+        second = desk.send(f"{first}/ask")
+
+    assert "of the records as they are now" in outdated
+    assert second.startswith("/approvals/register/")
+    assert second != first
