@@ -32,6 +32,7 @@ from auditor_client.exchange.sign_in import SignInBegun, offered, sign_in_by_dev
 from auditor_client.settings import AuditorSettings
 from shared.identity_providers import SignInOffer
 from testing.identity_providers import AUDIENCE, NATIVE_CLIENT, InventedProvider, identity_provider
+from testing.ports import reserved_port
 from testing.simulated_holder import SimulatedHolder, simulated_holder
 
 ELSEWHERE: Final = "https://evil.example"
@@ -225,10 +226,9 @@ def test_an_address_that_is_none_is_a_sentence(address: str) -> None:
 
 def test_a_holder_that_is_away_is_asked_again_in_words(settings: AuditorSettings) -> None:
     set_on_retry_hooks(None)
-    with socket.create_server(("127.0.0.1", 0)) as unheard:
-        address = f"http://127.0.0.1:{unheard.getsockname()[1]}"
-
-    outcome = CliRunner().invoke(app, ["login", "--holder-url", address], env={"AUDITOR_STATE": str(settings.state)})
+    with reserved_port() as port:
+        asked = ["login", "--holder-url", f"http://127.0.0.1:{port}"]
+        outcome = CliRunner().invoke(app, asked, env={"AUDITOR_STATE": str(settings.state)})
 
     assert outcome.exit_code == 2
     assert "Asking again in" in outcome.stderr
