@@ -23,6 +23,7 @@ from holder_service.identity.published import Published
 from holder_service.identity.tokens import Tokens
 from holder_service.oidc_settings import OidcSettings
 from testing.http_servers import serving_http
+from testing.ports import reserved_port
 from testing.waits import wait_until
 
 AUDIENCE: Final = "https://holder.test/api"
@@ -177,20 +178,18 @@ def identity_provider() -> Iterator[InventedProvider]:
 @contextmanager
 def published_provider(*people: dict[str, Any]) -> Iterator[str]:
     """The provider of `oidc-provider-mock` in a process of its own; gives its issuer."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    issuer = f"http://127.0.0.1:{port}"
     claims = [argument for one in people for argument in ("--user-claims", json.dumps(one))]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "oidc_provider_mock", "--port", str(port), *claims],
-        env={**os.environ, "AUTHLIB_INSECURE_TRANSPORT": "1"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        wait_until(lambda: process.poll() is not None or _listens(port))
-        yield issuer
-    finally:
-        process.kill()
-        process.wait(timeout=30)
+    with reserved_port() as port:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "oidc_provider_mock", "--port", str(port), *claims],
+            env={**os.environ, "AUTHLIB_INSECURE_TRANSPORT": "1"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            wait_until(lambda: process.poll() is not None or _listens(port))
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait(timeout=30)
 
 
 def _listens(port: int) -> bool:

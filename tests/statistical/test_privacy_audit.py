@@ -172,7 +172,8 @@ def watched(quantum_ms: int, *, runs: int) -> dict[str, LossBound]:
 
 
 def test_no_time_and_no_text_shows_how_long_a_count_took() -> None:
-    found = watched(quantum_ms=250, runs=RUNS_WATCHED)
+    """A pause of the machine shows if it is longer than 350 ms in every second release of the one register alone."""
+    found = watched(quantum_ms=500, runs=RUNS_WATCHED)
 
     assert {what: one.holds for what, one in found.items()} == dict.fromkeys(ASKED + WATCHED, True)
 

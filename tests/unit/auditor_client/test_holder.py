@@ -25,10 +25,12 @@ from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
 from shared.plans import Plan
 from shared.problems import TITLES
+from testing.ports import reserved_port
 from testing.registers import plan
 from testing.simulated_holder import KEY, SimulatedHolder, problem, simulated_holder
 
-QUICK = CallLimits(connect_s=2, attempt_s=2, total_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=1.0)
+QUICK = CallLimits(connect_s=60, attempt_s=60, total_s=300, attempts=3, first_wait_s=0.01, longest_wait_s=1.0)
+"""Of waits alone: an answer may take as long as a busy machine needs."""
 PLAN = Plan.model_validate(plan(epsilon="0.5", version=1))
 
 
@@ -83,7 +85,7 @@ def test_the_wait_that_the_holder_asks_for_is_kept(simulated: SimulatedHolder, c
     assert time.monotonic() - began >= 1
 
 
-@pytest.mark.parametrize("seconds", ["3", "3600", "9" * 30, "Fri, 31 Dec 2199 23:59:59 GMT"])
+@pytest.mark.parametrize("seconds", ["60", "3600", "9" * 30, "Fri, 31 Dec 2199 23:59:59 GMT"])
 def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client: HolderClient, seconds: str) -> None:
     simulated.reply(*away(503), times=9, headers={"Retry-After": seconds})
     began = time.monotonic()
@@ -91,7 +93,7 @@ def test_a_wait_beyond_the_limit_is_not_begun(simulated: SimulatedHolder, client
     with pytest.raises(HolderUnavailable, match="The store is away"):
         client.budget("register")
 
-    assert time.monotonic() - began < 3, "the shortest of these waits"
+    assert time.monotonic() - began < 60, "the shortest of these waits"
     assert len(simulated.requests) == 1
 
 
@@ -335,10 +337,8 @@ def test_a_dripping_answer_ends_at_the_total_time(where: str) -> None:
 
 
 def test_a_holder_that_is_away_is_reported_clearly() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-
     with (
+        reserved_port() as port,
         HolderClient(url=f"http://127.0.0.1:{port}", key=KEY, limits=QUICK) as client,
         pytest.raises(HolderUnavailable, match="answered again at no cost"),
     ):

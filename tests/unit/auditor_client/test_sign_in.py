@@ -7,6 +7,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl, urlsplit
@@ -32,6 +33,7 @@ from auditor_client.exchange.sign_in import SignInBegun, offered, sign_in_by_dev
 from auditor_client.settings import AuditorSettings
 from shared.identity_providers import SignInOffer
 from testing.identity_providers import AUDIENCE, NATIVE_CLIENT, InventedProvider, identity_provider
+from testing.ports import reserved_port
 from testing.simulated_holder import SimulatedHolder, simulated_holder
 
 ELSEWHERE: Final = "https://evil.example"
@@ -87,6 +89,7 @@ def test_a_person_signs_in_asks_and_signs_out(
 ) -> None:  # fmt: skip
     visited: list[httpx.Response] = []
     asked: list[str] = []
+    visits: list[threading.Thread] = []
 
     def browse(url: str) -> bool:
         asked.append(url)
@@ -104,7 +107,8 @@ def test_a_person_signs_in_asks_and_signs_out(
             )  # fmt: skip
             visited.extend(httpx.get(one, headers={"Host": host}, timeout=30) for one, host in strangers)
 
-        threading.Thread(target=visit).start()
+        visits.append(threading.Thread(target=visit))
+        visits[0].start()
         return True
 
     monkeypatch.setattr(webbrowser, "open", browse)
@@ -126,6 +130,7 @@ def test_a_person_signs_in_asks_and_signs_out(
 
     assert outcome.exit_code == 0, outcome.output
     assert "Traceback" not in outcome.output, "nothing on this machine breaks it off"
+    visits[0].join()  # the browser may have its last page later than the command what it came for
     assert provider.issuer in outcome.output
     assert [one.status_code for one in visited] == [404, 404, 404, 200]
     assert query["resource"] == [AUDIENCE]
@@ -225,10 +230,9 @@ def test_an_address_that_is_none_is_a_sentence(address: str) -> None:
 
 def test_a_holder_that_is_away_is_asked_again_in_words(settings: AuditorSettings) -> None:
     set_on_retry_hooks(None)
-    with socket.create_server(("127.0.0.1", 0)) as unheard:
-        address = f"http://127.0.0.1:{unheard.getsockname()[1]}"
-
-    outcome = CliRunner().invoke(app, ["login", "--holder-url", address], env={"AUDITOR_STATE": str(settings.state)})
+    with reserved_port() as port:
+        asked = ["login", "--holder-url", f"http://127.0.0.1:{port}"]
+        outcome = CliRunner().invoke(app, asked, env={"AUDITOR_STATE": str(settings.state)})
 
     assert outcome.exit_code == 2
     assert "Asking again in" in outcome.stderr
@@ -242,8 +246,17 @@ def test_where_there_is_nothing_to_sign_in_that_is_said(holder: SimulatedHolder,
 
 
 def test_a_token_is_renewed_once_by_whoever_comes_first(provider: InventedProvider, settings: AuditorSettings) -> None:
+    """The provider takes its time, until another asks too: so whoever does not wait for the first is there."""
     kept = signed_in(provider, settings, life_s=AHEAD_S / 2)
     before, tokens = secrets_of(kept.read()), set[str]()
+    exchange, another = provider.exchange, threading.Barrier(2)
+
+    def slowly(form: dict[str, str], authorization: str) -> dict[str, Any] | None:
+        with suppress(threading.BrokenBarrierError):
+            another.wait(1)
+        return exchange(form, authorization)
+
+    provider.exchange = slowly  # type: ignore[method-assign]
     threads = [threading.Thread(target=lambda: tokens.add(KeptSignIn(settings).token())) for _ in range(6)]
     for thread in threads:
         thread.start()
