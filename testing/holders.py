@@ -29,6 +29,7 @@ from holder_service.settings import Settings
 from holder_service.web.edge.connections import SERVER_OPTIONS
 from shared.releases import SigningKeys
 from testing.http_clients import AUTHORITIES
+from testing.ports import free_port
 from testing.registers import DECLARATION, register_csv
 
 OF_THE_TIME = ("holder_answer_seconds", "holder_clock_timestamp_seconds")
@@ -228,8 +229,7 @@ class Served:
 @contextmanager
 def serving(settings: Settings, *, workers: int = 1, environment: dict[str, str] | None = None) -> Iterator[Served]:
     """`holder serve` as processes of its own, ready; killed at the end if it still runs."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     served = Served(f"http://127.0.0.1:{port}", _start(settings, port, workers, environment or {}))
     try:
         served.wait_until_ready()

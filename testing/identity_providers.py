@@ -23,6 +23,7 @@ from holder_service.identity.published import Published
 from holder_service.identity.tokens import Tokens
 from holder_service.oidc_settings import OidcSettings
 from testing.http_servers import serving_http
+from testing.ports import free_port
 from testing.waits import wait_until
 
 AUDIENCE: Final = "https://holder.test/api"
@@ -177,8 +178,7 @@ def identity_provider() -> Iterator[InventedProvider]:
 @contextmanager
 def published_provider(*people: dict[str, Any]) -> Iterator[str]:
     """The provider of `oidc-provider-mock` in a process of its own; gives its issuer."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     issuer = f"http://127.0.0.1:{port}"
     claims = [argument for one in people for argument in ("--user-claims", json.dumps(one))]
     process = subprocess.Popen(

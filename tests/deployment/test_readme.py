@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sysconfig
 import time
@@ -17,6 +16,7 @@ import pytest
 
 from testing.console_visitors import Visitor
 from testing.http_clients import AUTHORITIES
+from testing.ports import free_port
 from testing.shown_commands import shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,12 +33,6 @@ def shell(block: str, folder: Path, port: int) -> "subprocess.Popen[str]":
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -75,7 +69,9 @@ def test_the_readmes_commands_lead_to_a_report(tmp_path: Path) -> None:
         with shell(budget, tmp_path, port) as account:
             left, _ = account.communicate(timeout=60)
         admin_key = (tmp_path / "holder-home" / "administrator.key").read_text().strip()
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", follow_redirects=True, verify=AUTHORITIES) as client:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", follow_redirects=True, timeout=60, verify=AUTHORITIES
+        ) as client:
             console = Visitor(client).log_in(admin_key)
         open_to_others = [path.name for path in (tmp_path / "holder-home").rglob("*") if path.stat().st_mode & 0o077]
 

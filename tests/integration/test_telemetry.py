@@ -6,7 +6,6 @@ import logging
 import logging.config
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ from holder_service.services.holder import initialise
 from holder_service.web.edge.logs import FIELDS, Level, configuration
 from testing.console_visitors import visitor
 from testing.holders import OF_THE_TIME, Served, TestedHolder, running_holder, settings_in
+from testing.ports import free_port
 from testing.postgres import PostgresServer
 from testing.registers import plan, register_csv
 from testing.waits import wait_until
@@ -317,8 +317,7 @@ def test_workers_add_up_and_log_lines_of_json(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     issued = initialise(settings)
     assert issued is not None
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "holder_service.cli", "serve", "--port", str(port), "--workers", "2"],
@@ -331,10 +330,12 @@ def test_workers_add_up_and_log_lines_of_json(tmp_path: Path) -> None:
         served.wait_until_ready()
         sent, until_s = 0, time.monotonic() + 60
         while sent < 20 or (len(processes(tmp_path / "log")) < 2 and time.monotonic() < until_s):
-            httpx.get(f"{served.url}/healthz")
+            httpx.get(f"{served.url}/healthz", timeout=60)
             sent += 1
         shown = [
-            series(httpx.get(f"{served.url}/metrics", headers={"Authorization": f"Bearer {issued.text}"}).text)
+            series(
+                httpx.get(f"{served.url}/metrics", headers={"Authorization": f"Bearer {issued.text}"}, timeout=60).text
+            )
             for _ in range(6)
         ]
         process.terminate()
