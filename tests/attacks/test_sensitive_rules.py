@@ -65,7 +65,7 @@ def cells(schema: Schema) -> st.SearchStrategy[list[Cell]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_plan_loses_more_than_its_charge(relation: Relation, data: st.DataObject) -> None:
     """Any columns, bands and rules; cells that overlap, repeat and contradict themselves; batch upon batch."""

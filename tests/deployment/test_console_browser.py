@@ -3,7 +3,6 @@
 Whatever the browser complains about on its own console, or asks of another host, fails the test that it happens in.
 """
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from testing.holders import TestedHolder, running_holder, stopped_holder
 from testing.holders import opened as running
 from testing.identity_providers import ROLES, published_provider
 from testing.invented_questions import FOUR_LEAVES
+from testing.ports import reserved_port
 from testing.registers import DECLARATION, plan
 
 PAGES: Final = (
@@ -325,11 +325,9 @@ def test_another_site_cannot_use_the_session(browser: Browser, holder: TestedHol
 
 def test_people_sign_in_at_a_provider_elsewhere(browser: Browser, tmp_path: Path) -> None:
     """The way there, back, and on: the session's cookie goes along though another site began the way."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
     stopped = stopped_holder(tmp_path)
     people = ({"sub": "administrator", "roles": ["pafer-admins"]}, {"sub": "ADR", "roles": ["pafer-admins"]})
-    with published_provider(*people) as issuer:
+    with published_provider(*people) as issuer, reserved_port() as port:
         elsewhere = issuer.replace("127.0.0.1", "localhost")  # another site than the console's
         oidc = OidcSettings(elsewhere, None, "console", "a-secret", f"http://127.0.0.1:{port}{CALLBACK}", roles=ROLES)
         with (

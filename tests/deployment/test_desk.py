@@ -218,7 +218,11 @@ def test_the_same_by_keyboard_alone(browser: Browser, started: OpenDesk) -> None
 def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
     browser: Browser, started: OpenDesk, tmp_path: Path
 ) -> None:
-    """By age and hours alone: with the other features one tree in four decides no better than alike about everybody."""
+    """By age and hours alone: with the other features one tree in four decides no better than alike about everybody.
+
+    Of 3 600 trees each decides about 24 people or more rightly whom one decision for all would not: at ε = 10 noise
+    makes up for that with a chance below 10⁻²⁰.
+    """
 
     def spent() -> float:
         return float(started.holder.spent(dataset="loans"))

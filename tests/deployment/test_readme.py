@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sysconfig
 import time
@@ -17,6 +16,7 @@ import pytest
 
 from testing.console_visitors import Visitor
 from testing.http_clients import AUTHORITIES
+from testing.ports import reserved_port
 from testing.shown_commands import shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,12 +33,6 @@ def shell(block: str, folder: Path, port: int) -> "subprocess.Popen[str]":
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -63,9 +57,8 @@ def test_the_readmes_commands_lead_to_a_report(tmp_path: Path) -> None:
     """Every command of the second terminal succeeds, the report is there, and Python gets the same answer free."""
     (second_terminal,) = (block for block in shown(README, "bash") if "auditor audit" in block)
     (python,) = shown(README, "python")
-    port = free_port()
 
-    with first_terminal(tmp_path, port):
+    with reserved_port() as port, first_terminal(tmp_path, port):
         with shell(second_terminal, tmp_path, port) as auditor:
             said, _ = auditor.communicate(timeout=180)
         exports = "".join(line for line in second_terminal.splitlines(keepends=True) if line.startswith("export "))
@@ -75,7 +68,9 @@ def test_the_readmes_commands_lead_to_a_report(tmp_path: Path) -> None:
         with shell(budget, tmp_path, port) as account:
             left, _ = account.communicate(timeout=60)
         admin_key = (tmp_path / "holder-home" / "administrator.key").read_text().strip()
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", follow_redirects=True, verify=AUTHORITIES) as client:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", follow_redirects=True, timeout=60, verify=AUTHORITIES
+        ) as client:
             console = Visitor(client).log_in(admin_key)
         open_to_others = [path.name for path in (tmp_path / "holder-home").rglob("*") if path.stat().st_mode & 0o077]
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from holder_service.domain.errors import Forbidden
 from holder_service.identity.tokens import Identity
 from holder_service.services.access import NO_ACCOUNT, caller_of
 from holder_service.web.edge.logs import JsonLines
+from holder_service.web.edge.rate_limits import RateLimits
 from testing.holders import TestedHolder, opened, stopped_holder
 from testing.identity_providers import InventedProvider, identity_provider
 from testing.kept_logs import logged
@@ -143,8 +145,14 @@ def test_keys_are_answered_while_the_provider_is_down(
         provider.answers = True
 
 
-def test_all_tokens_of_an_account_share_its_rate(holder: TestedHolder, provider: InventedProvider) -> None:
-    """New tokens are easily had: each of them asks at the account's cost, and from what its address may try."""
+def test_all_tokens_of_an_account_share_its_rate(
+    holder: TestedHolder, provider: InventedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New tokens are easily had: each of them asks at the account's cost, and from what its address may try.
+
+    No time passes for the limits, however long a busy machine takes.
+    """
+    monkeypatch.setattr("holder_service.app.RateLimits", partial(RateLimits, clock=lambda: 0.0))
     limited = replace(holder.settings, requests_per_s=1)
     with opened(limited, holder.admin_key, holder.auditor_key) as again:
         tokens = [provider.token(jti=str(number)) for number in range(4)]

@@ -101,7 +101,7 @@ def test_too_many_failures_are_slowed_down_by_address(
 
 
 def test_the_cookie_goes_to_no_script_no_other_site_and_no_plain_connection(sqlite_holder: TestedHolder) -> None:
-    with httpx.Client(base_url=sqlite_holder.client.base_url) as client:
+    with httpx.Client(base_url=sqlite_holder.client.base_url, timeout=60) as client:
         for host, name, secure in (
             ("127.0.0.1", "holder-session", False),
             ("holder.org", "__Host-holder-session", True),

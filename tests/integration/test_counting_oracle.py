@@ -68,7 +68,7 @@ def histograms_in_sql(source: Path, asked: list[Cell], schema: Schema) -> list[l
     ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_cells_are_counted_as_a_database_counts_them(data: st.DataObject, tmp_path: Path) -> None:
     """Thousands of people whose values lie on thresholds and next to them, for unions that overlap."""

@@ -24,6 +24,7 @@ from holder_service.services.holder import initialise
 from holder_service.settings import Settings
 from testing.holders import TestedHolder, running_holder
 from testing.http_servers import serving_http
+from testing.ports import reserved_port
 from testing.registers import DECLARATION, linked_column, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 from testing.waits import wait_until
@@ -63,28 +64,27 @@ def done(result: Result) -> str:
 @contextmanager
 def serving(env: Mapping[str, str]) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """`holder serve` as a process, once it answers; and its URL."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [*HOLDER, "serve", "--port", str(port)],
-        env=dict(env),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < deadline:
-            try:
-                httpx.get(f"{url}/healthz")
-                break
-            except httpx.TransportError:
-                time.sleep(0.05)
-        yield process, url
-    finally:
-        process.kill()
-        process.communicate()
+    with reserved_port() as port:
+        process = subprocess.Popen(
+            [*HOLDER, "serve", "--port", str(port)],
+            env=dict(env),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        url = f"http://127.0.0.1:{port}"
+        try:
+            deadline = time.monotonic() + 60
+            while process.poll() is None and time.monotonic() < deadline:
+                try:
+                    httpx.get(f"{url}/healthz")
+                    break
+                except httpx.TransportError:
+                    time.sleep(0.05)
+            yield process, url
+        finally:
+            process.kill()
+            process.communicate()
 
 
 @pytest.mark.slow
@@ -343,7 +343,7 @@ def test_a_grant_beyond_the_cap_is_named(env: dict[str, str], served: TestedHold
 
 
 def test_the_front_page_leads_to_the_contract(served: TestedHolder) -> None:
-    answer = httpx.get(served.url, follow_redirects=True)
+    answer = httpx.get(served.url, follow_redirects=True, timeout=60)
 
     assert answer.status_code == 200
     assert answer.url.path == "/docs"

@@ -52,12 +52,12 @@ class Seen:
         """Take down an answer: status, headers, and of the body what may not depend on records."""
         headers = {name: value for name, value in answer.headers.items() if name not in VARYING_HEADERS}
         body = answer.json()
-        digits = 0
+        digits = len(body.get("created", ""))  # a time of a whole second has no fraction
         if "batches" in body and "ledger" in body:
-            digits = sum(len(str(count)) for count in _counts(body))
+            digits += sum(len(str(count)) for count in _counts(body))
             body = _without_noise(body)
         elif "model" in body:
-            digits = len(json.dumps([body.pop("model"), body.pop("counts", None)], separators=(",", ":")))
+            digits += len(json.dumps([body.pop("model"), body.pop("counts", None)], separators=(",", ":")))
             body = _without_noise(body)
         elif "hash" in body:
             del body["hash"]

@@ -125,7 +125,10 @@ def test_own_data_and_one_counted_group(auditor: Auditor, people: pd.DataFrame) 
 
 
 def test_figures_within_strata_are_joined_too(auditor: Auditor) -> None:
-    asked = {**GAUSSIAN, "by": "région", "epsilon": "0.2"}
+    """The largest of the three quotients is 0.73 on average in 280 simulated pairs of answers, its standard deviation
+    0.016: above 0.9 with a chance below 10⁻⁹. At ε = 0.2 it would be about 10⁻⁶.
+    """
+    asked = {**GAUSSIAN, "by": "région", "epsilon": "0.4"}
     first = auditor.audit(**asked)
 
     joined = auditor.audit(**asked, draw=2, join=True)

@@ -87,7 +87,7 @@ def _unlisted(files: dict[str, bytes]) -> None:
 def _figures(files: dict[str, bytes]) -> None:
     name = next(name for name in files if name.startswith("figures/"))
     document = json.loads(files[name])
-    document["metrics"]["statistical-parity"]["ratio"]["value"] = 0.999
+    document["metrics"]["statistical-parity"]["ratio"]["value"] /= 2  # another one, whatever it is
     files[name] = json.dumps(document).encode()
 
 

@@ -6,7 +6,6 @@ import logging
 import logging.config
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ from holder_service.services.holder import initialise
 from holder_service.web.edge.logs import FIELDS, Level, configuration
 from testing.console_visitors import visitor
 from testing.holders import OF_THE_TIME, Served, TestedHolder, running_holder, settings_in
+from testing.ports import reserved_port
 from testing.postgres import PostgresServer
 from testing.registers import plan, register_csv
 from testing.waits import wait_until
@@ -317,30 +317,26 @@ def test_workers_add_up_and_log_lines_of_json(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     issued = initialise(settings)
     assert issued is not None
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with (tmp_path / "log").open("wb") as log:
+    with reserved_port() as port, (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "holder_service.cli", "serve", "--port", str(port), "--workers", "2"],
             env={**os.environ, "HOLDER_HOME": str(settings.home), "HOLDER_DATABASE_URL": settings.database_url,
                  "HOLDER_ANCHOR": str(settings.anchor), "HOLDER_LOG_LEVEL": "debug"},
             start_new_session=True, stdout=log, stderr=log,
         )  # fmt: skip
-    served = Served(f"http://127.0.0.1:{port}", process)
-    try:
-        served.wait_until_ready()
-        sent, until_s = 0, time.monotonic() + 60
-        while sent < 20 or (len(processes(tmp_path / "log")) < 2 and time.monotonic() < until_s):
-            httpx.get(f"{served.url}/healthz")
-            sent += 1
-        shown = [
-            series(httpx.get(f"{served.url}/metrics", headers={"Authorization": f"Bearer {issued.text}"}).text)
-            for _ in range(6)
-        ]
-        process.terminate()
-        process.wait(timeout=30)
-    finally:
-        served.kill()
+        served = Served(f"http://127.0.0.1:{port}", process)
+        try:
+            served.wait_until_ready()
+            sent, until_s = 0, time.monotonic() + 60
+            while sent < 20 or (len(processes(tmp_path / "log")) < 2 and time.monotonic() < until_s):
+                httpx.get(f"{served.url}/healthz", timeout=60)
+                sent += 1
+            with httpx.Client(headers={"Authorization": f"Bearer {issued.text}"}, timeout=60) as client:
+                shown = [series(client.get(f"{served.url}/metrics").text) for _ in range(6)]
+            process.terminate()
+            process.wait(timeout=30)
+        finally:
+            served.kill()
 
     assert {one['holder_requests_total{method="GET",route="/healthz",status="200"}'] for one in shown} == {sent}
     assert len(processes(tmp_path / "log")) == 2

@@ -1,15 +1,17 @@
 """Audits that look until their verdict is decided: what they cost and rest on, what they say, what is refused."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import skops.io
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
-from auditor_client import Auditor, Verdict
+from auditor_client import Auditor, AuditResult, Verdict
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused
@@ -26,6 +28,11 @@ LONG: dict[str, Any] = {**ASKED, "epsilon": "1", "until_decided": True, "first_l
 """Undecided at the first look, where noise is larger than the groups, and decided long before the last."""
 HOPELESS: dict[str, Any] = {**ASKED, "epsilon": "0.008", "until_decided": True, "first_look": "0.002"}
 """Undecided at every look."""
+TRIES: Final = 5
+"""Large noise decides by itself what is to be left open: each look in fewer than one of 50 audits (12 of 501 by ρ =
+0.00004, 4 of 506 by ε = 0.008, none of 354 by ε = 0.005 were simulated), an audit's looks together in fewer than one of
+20. Noise of five accounts is independent: all do so with a chance below 10⁻⁶.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +42,52 @@ def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
         yield tested
 
 
-@pytest.fixture
-def new_auditor(holder: TestedHolder, tmp_path: Path) -> NewAuditor:
-    """Auditors of one account of this test's own, with one receipts directory."""
-    name = tmp_path.name.replace("_", "-")[:60]
+def account(holder: TestedHolder, tmp_path: Path, number: int = 0) -> NewAuditor:
+    """Auditors of one of the accounts of a test's own, with one receipts directory."""
+    name = f"{tmp_path.name.replace('_', '-')[:60]}-{number}"
     key = holder.open_auditor(name, epsilon="2", dataset="loans")
     assert holder.admin("PUT", f"/datasets/monthly/budgets/{name}", json={"rho": "0.1"}).is_success
 
     def made(**more: Any) -> Auditor:
-        return Auditor(str(holder.client.base_url), key, receipts=tmp_path / "receipts", **more)
+        return Auditor(str(holder.client.base_url), key, receipts=tmp_path / str(number) / "receipts", **more)
 
     return made
 
 
 @pytest.fixture
-def auditor(new_auditor: NewAuditor) -> Iterator[Auditor]:
-    with new_auditor() as auditor:
+def accounts(holder: TestedHolder, tmp_path: Path) -> Iterator[NewAuditor]:
+    """So many accounts as a test may try one after the other."""
+    return (account(holder, tmp_path, number) for number in range(1, TRIES + 1))
+
+
+@pytest.fixture
+def auditor(holder: TestedHolder, tmp_path: Path) -> Iterator[Auditor]:
+    with account(holder, tmp_path)() as auditor:
         yield auditor
+
+
+@contextmanager
+def audited(
+    accounts: Iterator[NewAuditor], wanted: Callable[[AuditResult], bool], asked: dict[str, Any]
+) -> Iterator[tuple[Auditor, AuditResult]]:
+    """The first of the accounts whose audit comes out as wanted, and that audit."""
+    for new_auditor in accounts:
+        with new_auditor() as auditor:
+            found = auditor.audit(**asked)
+            if wanted(found):
+                yield auditor, found
+                return
+    pytest.fail("no account's audit comes out so")
+
+
+def decided_later(found: AuditResult) -> bool:
+    """Whether the first look left open what is true."""
+    return found.look != 1 and found.verdict is Verdict.MEETS
+
+
+def still_open(found: AuditResult) -> bool:
+    """Whether no look decided."""
+    return found.open
 
 
 def spent(auditor: Auditor, dataset: str = "loans") -> str:
@@ -60,27 +96,29 @@ def spent(auditor: Auditor, dataset: str = "loans") -> str:
 
 
 @pytest.mark.slow
-def test_looks_end_when_the_verdict_is_decided_and_cost_what_the_last_loses(auditor: Auditor, tmp_path: Path) -> None:
-    found = auditor.audit(**LONG)
-    looks, number = found.reading.looks, found.look
+def test_looks_end_when_the_verdict_is_decided_and_cost_what_the_last_loses(
+    accounts: Iterator[NewAuditor], tmp_path: Path
+) -> None:
+    with audited(accounts, decided_later, LONG) as (auditor, found):
+        looks, number = found.reading.looks, found.look
 
-    assert found.verdict is Verdict.MEETS
-    assert looks is not None
-    assert number is not None
-    assert 1 < number < len(looks.amounts) == 9
-    assert found.release.loss == looks.losses[number - 1]
-    assert auditor.budget("loans").spent == looks.losses[number - 1]
-    assert [len(found.stored.answers), found.release.charge] == [1, looks.steps[number - 1]]
-    assert found.ratio.level == pytest.approx(1 - 0.05 / 9)
+        assert found.verdict is Verdict.MEETS
+        assert looks is not None
+        assert number is not None
+        assert 1 < number < len(looks.amounts) == 9
+        assert found.release.loss == looks.losses[number - 1]
+        assert auditor.budget("loans").spent == looks.losses[number - 1]
+        assert [len(found.stored.answers), found.release.charge] == [1, looks.steps[number - 1]]
+        assert found.ratio.level == pytest.approx(1 - 0.05 / 9)
 
-    again = auditor.audit(**LONG)
+        again = auditor.audit(**LONG)
 
-    assert again.ratio == found.ratio
-    assert auditor.budget("loans").spent == looks.losses[number - 1]
-    kept = auditor.history()
-    assert [(one.look, one.open) for one in kept] == [(n, n < number) for n in range(1, number + 1)]
-    assert auditor.verify().ok
-    assert check_bundle(write_bundle(tmp_path / "bundle.zip", list(kept), auditor.receipts)).ok
+        assert again.ratio == found.ratio
+        assert auditor.budget("loans").spent == looks.losses[number - 1]
+        kept = auditor.history()
+        assert [(one.look, one.open) for one in kept] == [(n, n < number) for n in range(1, number + 1)]
+        assert auditor.verify().ok
+        assert check_bundle(write_bundle(tmp_path / "bundle.zip", list(kept), auditor.receipts)).ok
 
 
 @pytest.mark.slow
@@ -113,36 +151,45 @@ def test_a_plan_says_what_each_look_would_cost_and_show_at_its_own_level(auditor
 
 
 @pytest.mark.slow
-def test_reports_say_which_look_it_was_and_that_all_hold_together(auditor: Auditor) -> None:
-    found = auditor.audit(**HOPELESS)
+def test_reports_say_which_look_it_was_and_that_all_hold_together(accounts: Iterator[NewAuditor]) -> None:
+    with audited(accounts, still_open, HOPELESS) as (auditor, found):
+        assert (found.look, found.open, spent(auditor)) == (3, True, "0.008")
+        said = (
+            "Still open at look 3 of at most 3. The looks up to it cost ε = 0.008 together; all of them, at ε = 0.002; "
+            "0.004; 0.008, were settled before the first answer."
+        )
+        assert said in found.summary()
+        assert said in found.to_html()
+        assert "hold at 98.33 %" in found.to_html().replace("\N{NARROW NO-BREAK SPACE}", " ")
+        assert found.to_document()["look"] == 3
+        assert "look 2 of at most 3" in auditor.history().summary()
 
-    assert (found.look, found.open, spent(auditor)) == (3, True, "0.008")
-    said = (
-        "Still open at look 3 of at most 3. The looks up to it cost ε = 0.008 together; all of them, at ε = 0.002; "
-        "0.004; 0.008, were settled before the first answer."
-    )
-    assert said in found.summary()
-    assert said in found.to_html()
-    assert "hold at 98.33 %" in found.to_html().replace("\N{NARROW NO-BREAK SPACE}", " ")
-    assert found.to_document()["look"] == 3
-    assert "look 2 of at most 3" in auditor.history().summary()
 
-
-def test_whoever_is_interrupted_goes_on_and_pays_nothing_twice(new_auditor: NewAuditor) -> None:
+def test_whoever_is_interrupted_goes_on_and_pays_nothing_twice(accounts: Iterator[NewAuditor]) -> None:
     def interrupt(step: str) -> None:
         if step.startswith("Look 2"):
             raise KeyboardInterrupt
 
-    with new_auditor(on_step=interrupt) as first, pytest.raises(KeyboardInterrupt):
-        first.audit(**HOPELESS)
-    steps: list[str] = []
+    def interrupted(new_auditor: NewAuditor) -> bool:
+        """Whether there was a second look to be interrupted at."""
+        with new_auditor(on_step=interrupt) as first, suppress(KeyboardInterrupt):
+            first.audit(**HOPELESS)
+            return False
+        return True
 
-    with new_auditor(on_step=steps.append) as second:
-        assert spent(second) == "0.002"
-        found = second.audit(**HOPELESS)
+    said: list[list[str]] = []
 
-        assert (found.look, spent(second)) == (3, "0.008")
-        assert second.verify().ok
+    def second(new_auditor: NewAuditor) -> Auditor:
+        said.append([])
+        made = new_auditor(on_step=said[-1].append)
+        assert spent(made) == "0.002"
+        return made
+
+    going_on = (partial(second, new_auditor) for new_auditor in accounts if interrupted(new_auditor))
+    with audited(going_on, still_open, HOPELESS) as (auditor, found):
+        assert (found.look, spent(auditor)) == (3, "0.008")
+        assert auditor.verify().ok
+    steps = said[-1]
     [shown] = [step for step in steps[: steps.index("Asking for the price")] if step.startswith("Looking up to 3")]
     assert "ε = 0.002; 0.004; 0.008, which is the most that they cost together; each at 98.33" in shown
 
@@ -158,25 +205,27 @@ def test_looks_that_are_chosen_after_an_answer_are_refused(auditor: Auditor) -> 
         auditor.audit(**{**HOPELESS, "epsilon": "0.04", "first_look": "0.01"})
 
     assert spent(auditor) == before
-    assert auditor.audit(**{**HOPELESS, "draw": 2}).look == 3
+    assert 3 in (auditor.audit(**{**HOPELESS, "draw": draw}).look for draw in range(2, 2 + TRIES))
 
 
-def test_in_an_account_of_rho_looks_are_further_draws_read_together(auditor: Auditor, tmp_path: Path) -> None:
+def test_in_an_account_of_rho_looks_are_further_draws_read_together(
+    accounts: Iterator[NewAuditor], tmp_path: Path
+) -> None:
     asked = {**ASKED, "dataset": "monthly", "rho": "0.05", "until_decided": True, "first_look": "0.00002"}
 
-    found = auditor.audit(**asked)
-    looks, number = found.reading.looks, found.look
+    with audited(accounts, decided_later, asked) as (auditor, found):
+        looks, number = found.reading.looks, found.look
 
-    assert found.verdict is Verdict.MEETS
-    assert looks is not None
-    assert number is not None
-    assert number > 1
-    assert [answer.release.plan.draw for answer in found.stored.answers] == [number, *range(1, number)]
-    assert auditor.budget("monthly").spent.rho_nano == looks.amounts[number - 1]
-    assert auditor.audit(**asked).ratio == found.ratio
-    assert auditor.budget("monthly").spent.rho_nano == looks.amounts[number - 1]
-    assert "rest on the answers of all looks" in found.to_html()
-    assert check_bundle(write_bundle(tmp_path / "bundle.zip", [found], auditor.receipts)).ok
+        assert found.verdict is Verdict.MEETS
+        assert looks is not None
+        assert number is not None
+        assert number > 1
+        assert [answer.release.plan.draw for answer in found.stored.answers] == [number, *range(1, number)]
+        assert auditor.budget("monthly").spent.rho_nano == looks.amounts[number - 1]
+        assert auditor.audit(**asked).ratio == found.ratio
+        assert auditor.budget("monthly").spent.rho_nano == looks.amounts[number - 1]
+        assert "rest on the answers of all looks" in found.to_html()
+        assert check_bundle(write_bundle(tmp_path / "bundle.zip", [found], auditor.receipts)).ok
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -208,13 +257,16 @@ def test_the_command_looks_until_it_is_decided(
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(people[["age", "hours"]], people["repaid"])
     skops.io.dump(model, tmp_path / "model.skops")
     monkeypatch.chdir(tmp_path)
-    key = holder.open_auditor("until-decided-command", epsilon="1", dataset="loans")
     monkeypatch.setenv("AUDITOR_HOLDER_URL", str(holder.client.base_url))
-    monkeypatch.setenv("AUDITOR_API_KEY", key)
-
     command = "audit model.skops --dataset loans --sensitive sex --epsilon 0.008 --until-decided --first-look 0.002"
-    ran = CliRunner().invoke(app, command.split())
 
-    assert ran.exit_code == 0, ran.output
+    for number in range(TRIES):
+        key = holder.open_auditor(f"until-decided-command-{number}", epsilon="1", dataset="loans")
+        monkeypatch.setenv("AUDITOR_API_KEY", key)
+        ran = CliRunner().invoke(app, command.split())
+        assert ran.exit_code == 0, ran.output
+        if "Still open" in ran.stdout:
+            break
+
     assert "Still open at look 3 of at most 3." in ran.stdout
     assert "Look 3 of at most 3, for ε = 0.004" in ran.stderr
