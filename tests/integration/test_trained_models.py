@@ -96,7 +96,7 @@ def test_a_trained_file_meets_the_ratio_in_truth(
     """At ε = 8 the leaves' counts are off by more than 6 with a chance below 10⁻¹⁰.
 
     Ends of intervals, which hold for all decisions, are six standard deviations away: the truth is beyond the wanted
-    one with a chance below 10⁻⁶. At a quarter of ε each model is still more accurate, by 5 percentage points, than one
+    one with a chance below 10⁻⁶. At a quarter of ε each model is still more accurate, by 4 percentage points, than one
     decision for all.
     """
     asked = GRID if algorithm == "fair_tree" else {}
