@@ -463,7 +463,7 @@ def test_who_asks_and_withdraws_all_day_comes_to_an_end(strict: TestedHolder, mo
 def test_what_is_over_costs_no_page_of_what_waits_anything(strict: TestedHolder) -> None:
     """Expired or outdated, a row says still that it waits, and there are more of those with every day."""
     store = strict.holder.store
-    strict.holder.notices.close()  # its thread asks the database too, whenever its turn comes
+    strict.end_background_work()
     statements: list[str] = []
 
     def looked() -> int:

@@ -18,7 +18,7 @@ RELEASE_STATEMENTS: Final = 11
 def test_a_release_asks_the_database_eleven_times(sqlite_holder: TestedHolder) -> None:
     """One for the key, two before the draw, and eight under the ledger's lock, of which three write."""
     holder = sqlite_holder
-    holder.holder.notices.close()  # its thread asks the database too, whenever its turn comes
+    holder.end_background_work()
     asked: list[str] = []
     event.listen(holder.holder.store.database._engine, "checkout", lambda raw, *_: raw.set_trace_callback(asked.append))
 
@@ -35,7 +35,7 @@ def test_a_release_asks_the_database_eleven_times(sqlite_holder: TestedHolder) -
 @pytest.mark.parametrize("path", ["/notices", "/budgets"])
 def test_many_accounts_are_looked_at_in_as_many_statements_as_one(holder: TestedHolder, path: str) -> None:
     """Notices are looked for after each charge: a holder with many auditors has nothing else to do otherwise."""
-    holder.holder.notices.close()
+    holder.end_background_work()
     asked: list[str] = []
     engine = holder.holder.store.database._engine
     event.listen(engine, "before_cursor_execute", lambda _, __, statement, *___: asked.append(statement))
