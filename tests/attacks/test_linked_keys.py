@@ -27,7 +27,7 @@ SHARES: Final = (1.0, 0.5, 0.0)
 COLUMNS: Final = "/datasets/register/columns"
 VARYING_HEADERS: Final = ("date", "x-request-id", "retry-after", "content-length")
 """The length has to be the text's own; the text is compared but for what is drawn, of its width, and a clock's."""
-ATTEMPTS: Final = 8
+ATTEMPTS: Final = 3
 STATES: Final = ["preparing"] * 4 + ["ready"] * 2
 """Of the column at each look, where the machine is quick enough to look before its time."""
 VARYING_FIELDS: Final = ("time", "request_id", "process")
