@@ -162,8 +162,7 @@ class HolderClient(HttpCaller):
             ValueError: The plan is not pinned to a version of the records. A retry that meets a new
                 version would be another plan, and be charged again.
         """
-        if plan.version is None:
-            raise ValueError("Pin the plan to a version of the records before it is asked.")
+        _ = plan.pinned_version
         return self._release(f"{_dataset_path(dataset)}/releases", _body(plan))
 
     def training_quote(self, dataset: str, training: Training) -> TrainingQuote:
