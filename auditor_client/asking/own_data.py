@@ -21,6 +21,7 @@ from shared.scores import Document, columns_of
 from shared.text import normalise
 
 BoolArray = NDArray[np.bool_]
+_COMPRESSIONS: Final = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 _BOOLEANS: Final = {"true": True, "false": False, True: True, False: False}  # 1 and 0 equal the last two
 
 
@@ -140,12 +141,12 @@ def file_table(name: Path | str, *, missing: Sequence[str] = (), **csv: Any) -> 
         QuestionRefused: It cannot be read.
     """
     path = Path(name)
+    csv |= {"keep_default_na": False, "na_values": ["", *missing], "compression": _COMPRESSIONS.get(path.suffix)}
     try:
-        table: pd.DataFrame = (
-            pd.read_parquet(path, engine="pyarrow")
-            if path.suffix == ".parquet"
-            else pd.read_csv(path, keep_default_na=False, na_values=["", *missing], **csv)
-        )
+        with path.open("rb") as content:  # given a path, pandas would read folders, and columns out of folders' names
+            table: pd.DataFrame = (
+                pd.read_parquet(content, engine="pyarrow") if path.suffix == ".parquet" else pd.read_csv(content, **csv)
+            )
     except ImportError as error:
         raise QuestionRefused(f"To read {path}, pip install 'pafer[parquet]', or write it as CSV.") from error
     except (OSError, ValueError) as error:

@@ -9,6 +9,7 @@ from checks.planted_bugs.approval_bugs import APPROVAL_BUGS
 from checks.planted_bugs.bug import Bug, Edit
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
+from checks.planted_bugs.reader_bugs import READER_BUGS
 from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"
@@ -55,6 +56,7 @@ BUGS: Final = (
     *CHAIN_BUGS,
     *SIGN_IN_BUGS,
     *APPROVAL_BUGS,
+    *READER_BUGS,
     Bug(
         "the desk asks of other records than it showed the price for",
         (

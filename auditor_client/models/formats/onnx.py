@@ -6,7 +6,6 @@ single precision may differ by its own rounding. Nothing is compared, since that
 decisions that you have with `examples` in our own JSON, or audit the model that the graph was made of.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from auditor_client.models.formats.inputs import (
 )
 from auditor_client.models.formats.links import expf, least, logistic
 from auditor_client.models.formats.onnx_graph import READ, Chosen, DenseStep, Encoded, Graph, Outputs
+from auditor_client.models.formats.onnx_tensors import require_own_data
 from auditor_client.models.formats.parsing import DocumentPart
 from auditor_client.models.formats.tree_tables import TestTable, made, tree_table
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
@@ -49,12 +49,13 @@ class OnnxModel:
     """A parsed ONNX file.
 
     Attributes:
-        model: Its protobuf message.
-        to_array: From a constant's message to its numbers.
+        model: Its protobuf message, whose tensors are all in the file itself.
     """
 
     model: Any
-    to_array: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        require_own_data(self.model)
 
 
 def load_file(content: bytes, name: str) -> OnnxModel:
@@ -74,7 +75,7 @@ def load_file(content: bytes, name: str) -> OnnxModel:
         raise ModelRefused(
             f"{name} is of ONNX's IR version {model.ir_version}. Read are {IR_VERSIONS[0]} to {IR_VERSIONS[1]}."
         )
-    return OnnxModel(model, onnx.numpy_helper.to_array)
+    return OnnxModel(model)
 
 
 def read_object(model: Any, request: ModelRequest) -> ReadModel:
@@ -84,8 +85,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         ModelRefused: It cannot be read exactly.
     """
     if not isinstance(model, OnnxModel):
-        onnx = installed("onnx")
-        model = OnnxModel(model, onnx.numpy_helper.to_array)
+        model = OnnxModel(model)
     try:
         return _read(model, request)
     except ModelRefused:
@@ -96,7 +96,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
 
 
 def _read(model: OnnxModel, request: ModelRequest) -> ReadModel:
-    graph = Graph(model.model, model.to_array)
+    graph = Graph(model.model)
     inputs = ModelInputs(graph.names, request)
     results = [graph.tensors.get(output.name) for output in model.model.graph.output]
     chosen = next((one for one in results if isinstance(one, Chosen)), None)

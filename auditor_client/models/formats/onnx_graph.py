@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models.formats.onnx_tensors import constant_array
 from auditor_client.models.formats.parsing import VALUES_MAX
 from shared import limits
 
@@ -121,7 +122,7 @@ class Graph:
         tensors: What every tensor's name stands for.
     """
 
-    def __init__(self, model: Any, to_array: Callable[[Any], NDArray[Any]]) -> None:
+    def __init__(self, model: Any) -> None:
         """Follow all operators.
 
         Raises:
@@ -132,14 +133,11 @@ class Graph:
             raise ModelRefused(f"The graph has functions, sparse constants or more than {NODES_MAX} operators.")
         self.names: list[str] = []
         self.tensors: dict[str, Tensor] = {}
-        for constant in graph.initializer:
-            if constant.data_location != 0 or constant.external_data:
-                raise ModelRefused("The graph's constants are in another file: save the model as one.")
-            self.tensors[constant.name] = to_array(constant)
+        for tensor in graph.initializer:
+            self.tensors[tensor.name] = constant_array(tensor)
         for given in graph.input:
             if given.name not in self.tensors:
                 self._take(given)
-        self._to_array = to_array
         for node in graph.node:
             self._follow(node)
 
@@ -177,7 +175,8 @@ class Graph:
                 raise ModelRefused(f"The tensor {name[:60]!r} is made twice.")
             self.tensors[name] = made
 
-    def _attribute(self, attribute: Any) -> Any:
+    @staticmethod
+    def _attribute(attribute: Any) -> Any:
         match attribute.type:
             case 1:
                 return attribute.f
@@ -186,7 +185,7 @@ class Graph:
             case 3:
                 return attribute.s.decode()
             case 4:
-                return self._to_array(attribute.t)
+                return constant_array(attribute.t)
             case 6:
                 return list(attribute.floats)
             case 7:

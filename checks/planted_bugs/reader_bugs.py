@@ -1,0 +1,32 @@
+"""Bugs in reading models and tables that come from somebody else."""
+
+from typing import Final
+
+from checks.planted_bugs.bug import Bug, Edit
+
+_TENSORS: Final = "auditor_client/models/formats/onnx_tensors.py"
+_GIVEN_FILE_TESTS: Final = "tests/unit/auditor_client/test_only_the_given_file.py"
+
+READER_BUGS: Final = (
+    Bug(
+        "an ONNX constant may be in another file",
+        (
+            Edit(
+                _TENSORS,
+                "if tensor.data_location != 0 or tensor.external_data:",
+                "if tensor.data_location != 0 and not tensor.external_data:",
+            ),
+        ),
+        (f"{_GIVEN_FILE_TESTS}::test_onnx_reads_no_tensor_out_of_another_file",),
+    ),
+    Bug(
+        "only an ONNX model's first parts are looked at",
+        (Edit(_TENSORS, "                waiting += ", "                _ = "),),
+        (f"{_GIVEN_FILE_TESTS}::test_onnx_reads_no_tensor_out_of_another_file",),
+    ),
+    Bug(
+        "a table has columns out of its folder's name",
+        (Edit("auditor_client/asking/own_data.py", "pd.read_parquet(content,", "pd.read_parquet(path,"),),
+        (f"{_GIVEN_FILE_TESTS}::test_a_table_has_no_columns_out_of_its_folders_name",),
+    ),
+)
