@@ -143,7 +143,7 @@ def file_table(name: Path | str, *, missing: Sequence[str] = (), **csv: Any) -> 
     path = Path(name)
     csv |= {"keep_default_na": False, "na_values": ["", *missing], "compression": _COMPRESSIONS.get(path.suffix)}
     try:
-        with path.open("rb") as content:  # given a path, pandas would read folders, and columns out of folders' names
+        with path.open("rb") as content:  # given a path, pandas reads all files of a folder
             table: pd.DataFrame = (
                 pd.read_parquet(content, engine="pyarrow") if path.suffix == ".parquet" else pd.read_csv(content, **csv)
             )

@@ -25,8 +25,8 @@ READER_BUGS: Final = (
         (f"{_GIVEN_FILE_TESTS}::test_onnx_reads_no_tensor_out_of_another_file",),
     ),
     Bug(
-        "a table has columns out of its folder's name",
+        "a folder is read as a table",
         (Edit("auditor_client/asking/own_data.py", "pd.read_parquet(content,", "pd.read_parquet(path,"),),
-        (f"{_GIVEN_FILE_TESTS}::test_a_table_has_no_columns_out_of_its_folders_name",),
+        (f"{_GIVEN_FILE_TESTS}::test_a_folder_is_not_a_table",),
     ),
 )

@@ -356,7 +356,7 @@ def test_a_table_has_no_columns_out_of_its_folders_name(tmp_path: Path) -> None:
     assert list(file_table(folder / "people.parquet").columns) == ["age"]
 
 
-def test_a_folder_is_no_table(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_table(tmp_path: Path) -> None:
     folder = tmp_path / "people.parquet"
     folder.mkdir()
     pd.DataFrame({"age": [30.0]}).to_parquet(folder / "other.parquet")
