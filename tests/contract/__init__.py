@@ -14,10 +14,10 @@ NAME`.
 | `entries.jsonl` | an entry of the ledger, in order; the last line ends the export |
 | `datasets.json`, `keys.json` | the declarations that the plans were made for; the public keys that signed |
 
-| folder | what is in it |
+| archive | what is in it |
 |---|---|
-| `receipts` | an auditor's receipts directory: receipts, pinned keys, and in `questions` the notes |
-| `bundle` | the files of an evidence bundle, unpacked; said to be made by a version of their own |
+| `receipts.zip` | an auditor's receipts directory: receipts, pinned keys, and in `questions` the notes |
+| `bundle.zip` | an evidence bundle; its manifest names a version of its own |
 
 So an estimator that would give other figures from the same answer gets another name.
 """

@@ -1,4 +1,7 @@
-"""Record a set of audits by a real client, receipts and bundle: `python -m tests.contract.audits NAME`."""
+"""Record a set of audits by a real client, receipts and bundle: `python -m tests.contract.audits NAME`.
+
+`unpacked` lays a set out as the directories and the bundle that the auditor had.
+"""
 
 import argparse
 import contextlib
@@ -23,7 +26,8 @@ from auditor_client.asking.request import OF_DECISIONS, STABILITY
 from auditor_client.audits.bundle import write_bundle
 from testing.holders import TestedHolder, running_holder
 from testing.invented_questions import FOUR_LEAVES, four_leaves
-from tests.contract.__main__ import SETS, required
+from tests.contract.__main__ import SETS as FOLDER
+from tests.contract.__main__ import required
 
 COLUMNS: Final[list[dict[str, Any]]] = [
     {"name": "age", "type": "integer", "minimum": 0, "maximum": 120},
@@ -37,6 +41,8 @@ _BANDED: Final = {**COLUMNS[0], "sensitive": True, "bands_from": [25, 45]}
 _REPORTED: Final = {**COLUMNS[4], "randomised_response": {"kept": "0.8"}}
 
 
+SETS: Final = tuple(sorted(path.parent for path in FOLDER.glob("*/bundle.zip")))
+"""The recorded sets."""
 AuditsMade = Callable[[Auditor, pd.DataFrame, Path], Iterator[AuditResult]]
 
 
@@ -46,32 +52,45 @@ def main() -> int:
     options.add_argument("name", help="of the set, which may not be there yet")
     options.add_argument("audits", nargs="?", default="trees", choices=AUDITS, help="what is audited")
     given = options.parse_args()
-    folder = SETS / given.name
+    folder = FOLDER / given.name
     folder.mkdir()  # what was recorded is never made anew
     with tempfile.TemporaryDirectory() as home:
         database_url = f"sqlite:///{Path(home) / 'holder.sqlite'}"
-        with running_holder(Path(home), database_url, epsilon="50") as holder, contextlib.chdir(folder):
-            record(holder, Path(home), AUDITS[given.audits])
+        with running_holder(Path(home), database_url, epsilon="50") as holder, contextlib.chdir(home):
+            record(holder, folder, AUDITS[given.audits])
     return 0
 
 
 def record(holder: TestedHolder, folder: Path, audits_made: AuditsMade) -> None:
-    """Audit, and write receipts and the files of a bundle into the working directory, by relative paths.
+    """Audit in the working directory, and write the receipts directory and the bundle into a set, each as a zip.
 
     Args:
         holder: A new one.
-        folder: For what is not in the set.
+        folder: The set's, empty.
         audits_made: What is audited.
     """
     people = invented_people()
     declare(holder, people)
     with Auditor(str(holder.client.base_url), holder.auditor_key, receipts="receipts") as auditor:
         # A version of their own, as if long ago: sentences and pages are compared with the same version's alone.
-        audits = [replace(audit, versions={"pafer": "recorded"}) for audit in audits_made(auditor, people, folder)]
-        packed = write_bundle(Path("bundle.zip"), audits, auditor.receipts)
-    with zipfile.ZipFile(packed) as bundle:
-        bundle.extractall("bundle")
-    packed.unlink()
+        audits = [replace(audit, versions={"pafer": "recorded"}) for audit in audits_made(auditor, people, Path.cwd())]
+        write_bundle(folder / "bundle.zip", audits, auditor.receipts)
+    pack(Path("receipts"), folder / "receipts.zip")
+
+
+def pack(directory: Path, archive: Path) -> None:
+    """Write the files of a directory into a zip, by their paths relative to it."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(directory.rglob("*.*")):
+            packed.write(path, path.relative_to(directory))
+
+
+def unpacked(folder: Path, target: Path) -> Path:
+    """Lay out a recorded set: `receipts` and `bundle` as directories of `target`; gives the target."""
+    for name in ("receipts", "bundle"):
+        with zipfile.ZipFile(folder / f"{name}.zip") as packed:
+            packed.extractall(target / name)
+    return target
 
 
 def declare(holder: TestedHolder, people: pd.DataFrame) -> None:

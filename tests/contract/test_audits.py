@@ -1,11 +1,9 @@
 """Notes, receipts and bundles that an auditor kept read, hash and compute the same for ever."""
 
 import json
-import shutil
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -19,22 +17,18 @@ from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import ESTIMATORS, Reading
 from shared.canonical import digest, sha256_name
-from tests.contract.audits import main
-
-SETS: Final = tuple(sorted(path.parent for path in Path(__file__).parent.glob("*/bundle")))
+from tests.contract.audits import SETS, main, pack, unpacked
 
 
 @pytest.fixture(params=SETS, ids=lambda folder: folder.name)
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A copy of a set, so that a test may change it."""
-    return Path(shutil.copytree(request.param, tmp_path / "set"))
+    """A set's directories, which a test may change."""
+    return unpacked(request.param, tmp_path)
 
 
 def checked(folder: Path) -> BundleReport:
     """Pack a set's bundle and check it."""
-    with zipfile.ZipFile(folder / "out.zip", "w", zipfile.ZIP_DEFLATED) as bundle:
-        for path in sorted((folder / "bundle").rglob("*.*")):
-            bundle.write(path, path.relative_to(folder / "bundle"))
+    pack(folder / "bundle", folder / "out.zip")
     return check_bundle(folder / "out.zip")
 
 
@@ -74,9 +68,10 @@ def test_a_bundle_holds_and_its_figures_are_what_they_were(folder: Path) -> None
     )
 
 
-def test_every_field_of_request_and_reading_was_recorded_with_another_value_than_its_default() -> None:
-    """Whoever adds one records a set with it."""
-    notes = [note for folder in SETS for note in Notes(folder / "receipts").read()]
+def test_every_field_of_request_and_reading_was_recorded_with_another_value_than_its_default(tmp_path: Path) -> None:
+    """Record a set with each field that is added."""
+    folders = [unpacked(one, tmp_path / one.name) for one in SETS]
+    notes = [note for folder in folders for note in Notes(folder / "receipts").read()]
 
     def never_changed(kind: type[BaseModel], values: list[Any]) -> list[str]:
         def default(name: str) -> Any:
