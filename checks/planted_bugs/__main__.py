@@ -18,6 +18,7 @@ from rich.table import Table
 
 from checks.planted_bugs.bug import Bug
 from checks.planted_bugs.bugs import BUGS
+from checks.planted_bugs.placing import Misplaced, planted_source
 from testing.shares import Share
 
 TREE = Path(__file__).parents[2]
@@ -26,10 +27,6 @@ TESTS_S_MAX = 900
 HYPOTHESIS = "--hypothesis-profile=ci"
 """The same examples every time, and none too slow: on a busy machine that would pass for a bug found."""
 PASSED, FAILED = 0, 1
-
-
-class Misplaced(Exception):
-    """An anchor is not in its file exactly once: the bug has to be written anew."""
 
 
 def main() -> int:
@@ -85,14 +82,12 @@ def planted_sources(tree: Path, bug: Bug) -> dict[str, str]:
     """The source of every file that a bug changes, with the bug.
 
     Raises:
-        Misplaced: An anchor is not there exactly once.
+        Misplaced: An anchor is not in its symbol exactly once.
     """
     sources: dict[str, str] = {}
     for edit in bug.edits:
         source = sources.get(edit.file) or (tree / edit.file).read_text()
-        if source.count(edit.anchor) != 1:
-            raise Misplaced(f"{bug.name!r}: {edit.file} has {source.count(edit.anchor)} times: {edit.anchor!r}")
-        sources[edit.file] = source.replace(edit.anchor, edit.planted)
+        sources[edit.file] = planted_source(source, edit)
     return sources
 
 

@@ -14,6 +14,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 _APPROVALS,
+                "require_approved",
                 '    if found is None or found.state != "approved" or found.purpose != asked.purpose:',
                 "    if found is not None and found.purpose != asked.purpose:",
             ),
@@ -25,6 +26,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 _APPROVALS,
+                "decide.work",
                 "        if decision.entry != _last(found):\n",
                 "        if decision.entry > _last(found):\n",
             ),
@@ -36,6 +38,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 _APPROVALS,
+                "_in_force",
                 "found.state not in IN_FORCE or not now < found.expires:\n        return None",
                 "found.state not in IN_FORCE:\n        return None",
             ),
@@ -47,6 +50,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 "holder_service/storage/approvals.py",
+                "find.row",
                 "row = connection.execute(select(*_COLUMNS).where(approvals.c.id == identity)).one_or_none()",
                 "row = connection.execute(select(*_COLUMNS).order_by(approvals.c.state).limit(1)).one_or_none()",
             ),
@@ -58,6 +62,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 "holder_service/storage/ledger.py",
+                "account_state.approval_days",
                 "    approval_days = row.approval_days\n",
                 "    approval_days = row.approval_days if row.name == row.population else None\n",
             ),
@@ -69,6 +74,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 "holder_service/web/edge/roles.py",
+                "OFFICERS",
                 'OFFICERS: Final = Admission(("administrator", "budget-officer"))',
                 'OFFICERS: Final = Admission(("administrator", "budget-officer", "auditor"))',
             ),
@@ -80,6 +86,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 _APPROVALS,
+                "_in_force",
                 "    if (found.charge, found.relation) != (asked.charge, asked.priced.relation.name):\n",
                 "    if found.relation != asked.priced.relation.name:\n",
             ),
@@ -91,6 +98,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 "holder_service/domain/approvals.py",
+                "ApprovalReplay._charged",
                 'or entry.event.detail.get("approval") != request.allowed_by:',
                 "and False:",
             ),
@@ -99,7 +107,14 @@ APPROVAL_BUGS: Final = (
     ),
     Bug(
         "a restore leaves approvals in force",
-        (Edit("holder_service/services/ledger_reading.py", "        approvals.end_all(transaction.connection)\n", ""),),
+        (
+            Edit(
+                "holder_service/services/ledger_reading.py",
+                "record_restore.work",
+                "        approvals.end_all(transaction.connection)\n",
+                "",
+            ),
+        ),
         (f"{_TESTS}::test_a_recorded_restore_ends_what_was_approved",),
     ),
     Bug(
@@ -107,6 +122,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 "holder_service/services/ledger_store.py",
+                "Transaction.require_few.made",
                 "        made = EntryFilter(kind=kind, actor=actor, population=population)\n",
                 "        made = EntryFilter(kind=kind, auditor=actor, population=population)\n",
             ),
@@ -118,6 +134,7 @@ APPROVAL_BUGS: Final = (
         (
             Edit(
                 _APPROVALS,
+                "in_full",
                 '        asked["columns"] = _in_words(store, found, plan, apart)\n',
                 "        pass\n",
             ),

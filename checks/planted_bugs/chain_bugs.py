@@ -17,6 +17,7 @@ CHAIN_BUGS: Final = (
         (
             Edit(
                 "holder_service/services/populations.py",
+                "record_population",
                 "            require_kind(connection, name, balance, declaration.cap)\n",
                 "            if balance != Balance():\n"
                 "                require_kind(connection, name, balance, declaration.cap)\n",
@@ -29,6 +30,7 @@ CHAIN_BUGS: Final = (
         (
             Edit(
                 "holder_service/domain/ledger.py",
+                "Balance.alike.nothing",
                 "nothing = self.limit.is_nothing and self.spent.is_nothing\n",
                 "nothing = False\n",
             ),
@@ -43,6 +45,7 @@ CHAIN_BUGS: Final = (
         (
             Edit(
                 "auditor_client/planning/forecasting.py",
+                "outlook.enough",
                 "left is not None and _charge(put).fits_in(left)]",
                 "left is not None and put.request.epsilon_nano <= left.epsilon_nano]",
             ),
@@ -54,6 +57,7 @@ CHAIN_BUGS: Final = (
         (
             Edit(
                 "auditor_client/planning/forecasting.py",
+                "_multiples",
                 "loss.rho_nano * factor**2 for factor",
                 "loss.rho_nano * factor for factor",
             ),
@@ -62,22 +66,22 @@ CHAIN_BUGS: Final = (
     ),
     Bug(
         "two receipts refine one answer, and nobody says so",
-        (Edit(_CHAINS, "            require(other == release.id,", "            require(True,"),),
+        (Edit(_CHAINS, "chain_faults", "            require(other == release.id,", "            require(True,"),),
         (_RECEIPTS,),
     ),
     Bug(
         "a receipt's difference is not computed again",
-        (Edit(_CHAINS, "release.charge == charge,", "True,"),),
+        (Edit(_CHAINS, "_require_link", "release.charge == charge,", "True,"),),
         (_RECEIPTS,),
     ),
     Bug(
         "a receipt may refine an answer to another question",
-        (Edit(_CHAINS, "        require_refines(release.plan, earlier.plan)\n", "        pass\n"),),
+        (Edit(_CHAINS, "_require_link", "        require_refines(release.plan, earlier.plan)\n", "        pass\n"),),
         (_RECEIPTS,),
     ),
     Bug(
         "receipts of a watch are looked at one by one",
-        (Edit(_CHAINS, "            require_own_answers(answers, watch)\n", "            pass\n"),),
+        (Edit(_CHAINS, "_watch_faults", "            require_own_answers(answers, watch)\n", "            pass\n"),),
         (_RECEIPTS,),
     ),
     Bug(
@@ -85,6 +89,7 @@ CHAIN_BUGS: Final = (
         (
             Edit(
                 _VERIFICATION,
+                "_price",
                 "rho_nano is not None and rho_nano % classes == 0 and rho_nano // classes in expected,",
                 "True,",
             ),
@@ -93,7 +98,14 @@ CHAIN_BUGS: Final = (
     ),
     Bug(
         "a batch that was to keep its answer may have another",
-        (Edit(_VERIFICATION, "            require(answered.cells == kept,", "            require(True,"),),
+        (
+            Edit(
+                _VERIFICATION,
+                "_check_batches",
+                "            require(answered.cells == kept,",
+                "            require(True,",
+            ),
+        ),
         (f"{_LIES}::test_a_lie_about_a_refinement_gives_no_answer",),
     ),
 )

@@ -25,6 +25,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _SPLITS,
+                "NodeSplits.scores",
                 "left.max(axis=1) + right.max(axis=1)",
                 "2 * left.max(axis=1) + right.max(axis=1)",
             ),
@@ -36,6 +37,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _MEASURING,
+                "Measuring.counts",
                 "np.array(mechanism.release(true_counts.ravel().tolist()), dtype=np.int64)",
                 "np.array(true_counts.ravel().tolist(), dtype=np.int64)",
             ),
@@ -47,6 +49,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _MEASURING,
+                "Measuring.choices",
                 "        return mechanism.choose(splits.scores(true_counts[:, 0]))\n",
                 "        return [int(np.argmax(scores)) for scores in splits.scores(true_counts[:, 0])]\n",
             ),
@@ -55,7 +58,7 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "a step of a training taken twice for the price of one",
-        (Edit(_MEASURING, "if len(found) != 1 or name in self._taken:", "if len(found) != 1:"),),
+        (Edit(_MEASURING, "Measuring._take", "if len(found) != 1 or name in self._taken:", "if len(found) != 1:"),),
         ("tests/unit/holder_service/test_measuring.py::test_a_step_is_taken_once",),
     ),
     Bug(
@@ -63,6 +66,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _MEASURING,
+                "LearningStep.noise",
                 "        return LaplaceMechanism.calibrated(\n            epsilon_nano=epsilon,",
                 "        return LaplaceMechanism.calibrated(\n            epsilon_nano=2 * epsilon,",
             ),
@@ -71,7 +75,14 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "steps of a training that cost more than it is charged",
-        (Edit("holder_service/services/priced_training.py", "if said != self.asked.charge:", "if False:"),),
+        (
+            Edit(
+                "holder_service/services/priced_training.py",
+                "PricedTraining.__post_init__",
+                "if said != self.asked.charge:",
+                "if False:",
+            ),
+        ),
         ("tests/unit/holder_service/test_priced_training.py::test_steps_that_do_not_come_to_the_charge_are_refused",),
     ),
     Bug(
@@ -79,6 +90,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _MEASURING,
+                "largest_change",
                 "return sum(int(of_cell[list(chosen)].max(initial=0)) for chosen in classes)",
                 "return max(int(of_cell[list(chosen)].max(initial=0)) for chosen in classes)",
             ),
@@ -87,17 +99,31 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "a learner's sums may change by more than they say",
-        (Edit(_MEASURING, "classes, groups) > step.sensitivity:", "classes, groups) > 2 * step.sensitivity:"),),
+        (
+            Edit(
+                _MEASURING,
+                "Measuring.sums",
+                "classes, groups) > step.sensitivity:",
+                "classes, groups) > 2 * step.sensitivity:",
+            ),
+        ),
         (f"{_PFLR_TESTS}::test_a_step_that_announces_too_little_ends_the_training",),
     ),
     Bug(
         "a covariance is around one half",
-        (Edit(_PFLR, "covariance = around_half - off_half * totals", "covariance = around_half - 0 * totals"),),
+        (
+            Edit(
+                _PFLR,
+                "_around_mean.covariance",
+                "covariance = around_half - off_half * totals",
+                "covariance = around_half - 0 * totals",
+            ),
+        ),
         (f"{_PFLR_TESTS}::test_without_noise_the_coefficients_are_those_of_the_people",),
     ),
     Bug(
         "a label counts against itself",
-        (Edit(_PFLR, "both_labels(label), (-1, 1), strict", "both_labels(label), (1, -1), strict"),),
+        (Edit(_PFLR, "_objective", "both_labels(label), (-1, 1), strict", "both_labels(label), (1, -1), strict"),),
         (f"{_PFLR_TESTS}::test_without_noise_the_coefficients_are_those_of_the_people",),
     ),
     Bug(
@@ -105,6 +131,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 "holder_service/learning/quadratic.py",
+                "penalised_minimiser.pull",
                 "pull = min(max(meets, -penalty), penalty)",
                 "pull = meets",
             ),
@@ -113,12 +140,19 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "people who are nearly the same count apart",
-        (Edit(_FAIR_GAIN, "_entropy((near @ side > 0) @ counts)", "_entropy(side @ counts)"),),
+        (Edit(_FAIR_GAIN, "fair_gain", "_entropy((near @ side > 0) @ counts)", "_entropy(side @ counts)"),),
         (f"{_FAIR_GAIN_TESTS}::test_without_noise_the_gain_is_that_of_the_people",),
     ),
     Bug(
         "a split leaves nobody on one side",
-        (Edit("holder_service/learning/nodes.py", "{frozenset[int](), bins}", "{frozenset[int]()}"),),
+        (
+            Edit(
+                "holder_service/learning/nodes.py",
+                "GrowingNode.candidates.seen",
+                "{frozenset[int](), bins}",
+                "{frozenset[int]()}",
+            ),
+        ),
         (f"{_FAIR_GAIN_TESTS}::test_features_that_are_used_up_leave_leaves_early",),
     ),
     Bug(
@@ -126,6 +160,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _FAIR_LINEAR,
+                "steps",
                 'LearningStep(TABLES, "counts", tables_nano, len(features), of_tables)',
                 'LearningStep(TABLES, "counts", tables_nano, 1, of_tables)',
             ),
@@ -134,12 +169,12 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "a score for the label has the points of the group",
-        (Edit(_FAIR_LINEAR, "table.sum(axis=3 - axis)", "table.sum(axis=axis)"),),
+        (Edit(_FAIR_LINEAR, "learn.points", "table.sum(axis=3 - axis)", "table.sum(axis=axis)"),),
         (f"{_FAIR_LINEAR_TESTS}::test_without_noise_points_are_the_log_odds_of_the_records",),
     ),
     Bug(
         "bands of a score begin a point too early",
-        (Edit(_FAIR_LINEAR, "quantiles) + lowest", "quantiles) + lowest - 1"),),
+        (Edit(_FAIR_LINEAR, "band_ends.ends", "quantiles) + lowest", "quantiles) + lowest - 1"),),
         (f"{_FAIR_LINEAR_TESTS}::test_bands_end_where_the_independent_total_says",),
     ),
     Bug(
@@ -147,6 +182,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _VERIFIED_TRAINING,
+                "_scored",
                 "for term in terms] == [(axis,) for axis in axes]",
                 "for term in terms] != [(axis,) for axis in axes[:-1]]",
             ),
@@ -158,6 +194,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _PFLR,
+                "learn.covariance",
                 "    covariance = _around_mean(around_half, 8 * quadratic[0])\n",
                 "    one = [Cell(id='one', any_of=(Rule(all_of=()),))]\n"
                 "    true = measuring.engine.count(measuring.version, one, [[0]], training.sensitive)\n"
@@ -170,7 +207,7 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "a bin may go left twice",
-        (Edit(_SPLITS, "np.isin(table.left, (0, 1))", "np.isin(table.left, (0, 1, 2))"),),
+        (Edit(_SPLITS, "ScoredSplits.of", "np.isin(table.left, (0, 1))", "np.isin(table.left, (0, 1, 2))"),),
         (f"{_MEASURING_TESTS}::test_choices_by_scores_that_one_person_moves_by_more_are_refused_unseen",),
     ),
     Bug(
@@ -178,6 +215,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 _SPLITS,
+                "ScoredSplits.of",
                 "            if len(disjoint_classes([cells[index] for index in indices], schema)) > 1:",
                 "            if len(disjoint_classes([cells[index] for index in indices], schema)) > len(cells):",
             ),
@@ -186,7 +224,14 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "nodes of a choice may have people in common",
-        (Edit(_SPLITS, "enumerate(nodes)], schema)) > 1:", "enumerate(nodes)], schema)) > len(nodes):"),),
+        (
+            Edit(
+                _SPLITS,
+                "ScoredSplits.of",
+                "enumerate(nodes)], schema)) > 1:",
+                "enumerate(nodes)], schema)) > len(nodes):",
+            ),
+        ),
         (f"{_MEASURING_TESTS}::test_choices_by_scores_that_one_person_moves_by_more_are_refused_unseen",),
     ),
 )

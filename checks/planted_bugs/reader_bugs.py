@@ -13,6 +13,7 @@ READER_BUGS: Final = (
         (
             Edit(
                 _TENSORS,
+                "_require_inside",
                 "if tensor.data_location != 0 or tensor.external_data:",
                 "if tensor.data_location != 0 and not tensor.external_data:",
             ),
@@ -21,12 +22,19 @@ READER_BUGS: Final = (
     ),
     Bug(
         "only an ONNX model's first parts are looked at",
-        (Edit(_TENSORS, "                waiting += ", "                _ = "),),
+        (Edit(_TENSORS, "require_own_data", "                waiting += ", "                _ = "),),
         (f"{_GIVEN_FILE_TESTS}::test_onnx_reads_no_tensor_out_of_another_file",),
     ),
     Bug(
         "a folder is read as a table",
-        (Edit("auditor_client/asking/own_data.py", "pd.read_parquet(content,", "pd.read_parquet(path,"),),
+        (
+            Edit(
+                "auditor_client/asking/own_data.py",
+                "file_table.table",
+                "pd.read_parquet(content,",
+                "pd.read_parquet(path,",
+            ),
+        ),
         (f"{_GIVEN_FILE_TESTS}::test_a_folder_is_not_a_table",),
     ),
 )
