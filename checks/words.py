@@ -117,15 +117,14 @@ def classes_named_twice(sources: Mapping[str, str]) -> dict[str, list[str]]:
     return {name: paths for name, paths in found.items() if len(paths) > 1 and sorted(paths) != list(PROBLEM_CLASSES)}
 
 
-def concepts(sources: Mapping[str, str]) -> set[str]:
-    """The public classes of some files, and not the exceptions, which are named by what they say."""
-    classes = [
-        node for text in sources.values() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)
-    ]
-    exceptions = {"Exception", "ValueError", "RuntimeError", "SetUpError"}
-    while more := {one.name for one in classes if exceptions & {ast.unparse(base) for base in one.bases}} - exceptions:
-        exceptions |= more
-    return {one.name for one in classes if not one.name.startswith("_")} - exceptions
+def public_classes(sources: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """The public classes at the top of some files: name, first sentence of the docstring, and path, by name."""
+    return sorted(
+        (node.name, (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " "), path)
+        for path, source in sources.items()
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
 
 
 def sources_of(rooms: Sequence[str] = ("",)) -> dict[str, str]:

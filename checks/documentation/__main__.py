@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from checks.documentation.built_pages import faults
-from checks.documentation.references import PROGRAMS, commands, decisions, expected_widths, python_surface
+from checks.documentation.references import (
+    PROGRAMS,
+    class_index,
+    commands,
+    decisions,
+    expected_widths,
+    python_surface,
+)
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 MADE: Final = ROOT / "build" / "documentation"
@@ -30,6 +37,7 @@ def main() -> int:
         (MADE / f"{program}.md").write_text(commands(program))
     (MADE / "python.md").write_text(python_surface())
     (MADE / "expected-widths.md").write_text(expected_widths())
+    (MADE / "classes.md").write_text(class_index())
     (MADE / "decisions.md").write_text(decisions(ROOT / "docs" / "adr"))
     if arguments.without_tutorial:
         (MADE / "tutorial.md").write_text("The outputs were left out.\n")

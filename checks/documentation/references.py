@@ -21,6 +21,7 @@ from auditor_client.asking.question import make_question
 from auditor_client.asking.request import AuditRequest
 from auditor_client.cli import app as auditor_app
 from auditor_client.planning.forecasting import expectation
+from checks.words import PRODUCT, public_classes, sources_of
 from holder_service import oidc_settings
 from holder_service import settings as holder_settings
 from holder_service.cli import app as holder_app
@@ -54,6 +55,15 @@ def decisions(folder: Path) -> str:
     """A list of the decisions of a folder, each by its title."""
     titles = {path.name: path.read_text().partition("\n")[0] for path in sorted(folder.glob("[0-9]*.md"))}
     return "".join(f"- [{title.removeprefix('# ')}]({name})\n" for name, title in titles.items())
+
+
+def class_index() -> str:
+    """A table of the product's public classes: name, what it is, and its file."""
+    rows = [
+        (f"`{name}`", sentence, f"`{path}`")
+        for name, sentence, path in public_classes(sources_of([f"{package}/" for package in PRODUCT]))
+    ]
+    return _table(("class", "what it is", "file"), rows)
 
 
 def settings_tables() -> str:

@@ -39,10 +39,10 @@ def planted_source(source: str, edit: Edit) -> str:
     anchor = [token.text for token in _tokens(textwrap.dedent(edit.anchor))]
     tokens = [token for low, high in _spans(source, edit.symbol) for token in _tokens(source[low:high], low)]
     texts = [token.text for token in tokens]
-    places = [index for index in range(len(texts)) if texts[index : index + len(anchor)] == anchor]
-    if len(places) != 1:
-        raise Misplaced(f"{edit.file}, {edit.symbol or 'the file'} has {len(places)} times: {edit.anchor!r}")
-    start, end = tokens[places[0]].start, tokens[places[0] + len(anchor) - 1].end
+    indices = [index for index in range(len(texts)) if texts[index : index + len(anchor)] == anchor]
+    if len(indices) != 1:
+        raise Misplaced(f"{edit.file}, {edit.symbol or 'the file'} has {len(indices)} times: {edit.anchor!r}")
+    start, end = tokens[indices[0]].start, tokens[indices[0] + len(anchor) - 1].end
     return source[:start] + _moved(edit.planted, source, start) + source[end:]
 
 

@@ -7,19 +7,12 @@ from checks.words import (
     avoided_entries,
     avoided_identifiers,
     classes_named_twice,
-    concepts,
     glossary_rows,
     identifiers,
     names_in_code,
+    public_classes,
     sources_of,
 )
-
-ROOMS_THAT_COMPUTE = (
-    "shared/", "holder_service/domain/", "holder_service/mechanisms/", "holder_service/privacy_audit/",
-    "holder_service/records/", "holder_service/services/", "holder_service/storage/", "holder_service/signing.py",
-    "auditor_client/asking/", "auditor_client/audits/", "auditor_client/auditor.py", "auditor_client/estimation/",
-    "auditor_client/exchange/", "auditor_client/findings/", "auditor_client/models/", "auditor_client/planning/",
-)  # fmt: skip
 
 
 @pytest.mark.slow
@@ -41,13 +34,6 @@ def test_every_row_of_the_glossary_has_term_meaning_code_and_words_to_avoid() ->
     assert {"place", "told", "moment", "twin"} <= set(avoided_entries())
 
 
-def test_every_concept_of_the_code_is_in_the_glossary() -> None:
-    """Each class of the contract and of the rooms that compute; not of those that show or take a call."""
-    missing = concepts(sources_of(ROOMS_THAT_COMPUTE)) - names_in_code()
-
-    assert missing == set()
-
-
 def test_every_name_of_the_glossary_is_in_the_code() -> None:
     defined = {
         name for text in sources_of([f"{package}/" for package in PRODUCT]).values() for name, _ in identifiers(text)
@@ -56,10 +42,10 @@ def test_every_name_of_the_glossary_is_in_the_code() -> None:
     assert names_in_code() - defined == set()
 
 
-def test_a_class_is_a_concept_and_an_exception_is_none() -> None:
-    source = "class Plan: ...\nclass Refused(ValueError): ...\nclass TooLarge(Refused): ...\nclass _Part: ..."
+def test_the_index_of_classes_has_each_public_class_with_its_sentence() -> None:
+    source = 'class Plan:\n    """What an auditor\n    asks.\n\n    More."""\nclass _Part: ...'
 
-    assert concepts({"shared/sample.py": source}) == {"Plan"}
+    assert public_classes({"shared/sample.py": source}) == [("Plan", "What an auditor asks.", "shared/sample.py")]
 
 
 @pytest.mark.parametrize(
