@@ -150,16 +150,16 @@ def without_location() -> Any:
     return model
 
 
-PLACES: Final = (
+TENSOR_POSITIONS: Final = (
     in_initializer, in_attribute, in_listed_attribute, in_nested_graph, in_sparse_constant, in_sparse_attribute,
     in_function, without_location,
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("position", TENSOR_POSITIONS)
 @pytest.mark.parametrize("from_memory", [False, True])
-def test_onnx_reads_no_tensor_out_of_another_file(place: Callable[[], Any], *, from_memory: bool) -> None:
-    model: ModelProto = place()
+def test_onnx_reads_no_tensor_out_of_another_file(position: Callable[[], Any], *, from_memory: bool) -> None:
+    model: ModelProto = position()
     model.ir_version = 8
 
     with listening() as opened, pytest.raises(ModelRefused, match="another file"):
@@ -221,7 +221,7 @@ INCLUDE: Final = f'<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="
 HARMLESS: Final[dict[str, Callable[[str], str]]] = {
     "an inclusion": lambda text: text.replace("</PMML>", INCLUDE + "</PMML>"),
     "a style sheet": lambda text: _after_declaration(text, f'<?xml-stylesheet href="{NAME}"?>'),
-    "a schema's place": lambda text: text.replace("<PMML ", f'<PMML schemaLocation="{NAME}" ', 1),
+    "a schema's position": lambda text: text.replace("<PMML ", f'<PMML schemaLocation="{NAME}" ', 1),
 }
 
 
