@@ -79,11 +79,12 @@ class Assumption(BaseModel):
         people, accepted = figure(self.supposed_people), figure(self.accepted, 0, "percent")
         if self.rates is not None:
             return said(
-                "{people} people in {groups}, {accepted} of them accepted, at the given relative rates",
+                "{people} people in {groups}, {accepted} of them with the favourable decision, at the given relative "
+                "rates",
                 people=people, groups=groups, accepted=accepted,
             )  # fmt: skip
         return said(
-            "{people} people in {groups}, {accepted} of them accepted, and the smallest group's rate {ratio} of the "
-            "others'",
+            "{people} people in {groups}, {accepted} of them with the favourable decision, and the smallest group's "
+            "rate {ratio} of the others'",
             people=people, groups=groups, accepted=accepted, ratio=figure(self.ratio, 0, "percent"),
         )  # fmt: skip

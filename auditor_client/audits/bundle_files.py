@@ -9,7 +9,7 @@ from auditor_client.errors import ReceiptsDamaged
 
 FIGURES_TOLERANCE: Final = 1e-6
 """How far a figure may be off when it is computed again, by other versions of the same libraries."""
-_SENTENCES: Final = frozenset({"finding", "explanation", "meaning", "warnings", "attribution_refused"})
+_SENTENCES: Final = frozenset({"finding", "explanation", "means", "meaning", "warnings", "attribution_refused"})
 """The members of a document, at any depth, that are prose of the version that made it."""
 OTHER_VERSIONS: Final = "Other versions made it: its figures are right, its sentences and page were not compared."
 

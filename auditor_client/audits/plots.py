@@ -15,7 +15,8 @@ from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
 from auditor_client.report.figures import threshold_rate
 from auditor_client.report.formats import group_words
-from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS
+from auditor_client.report.metric_names import METRIC_WORDS, rate_words
+from auditor_client.report.outcome import outcome_of
 from auditor_client.report.prose import level_of
 from auditor_client.report.rehearsal import MARK
 from auditor_client.text import no_such
@@ -50,7 +51,7 @@ def rates_figure(finding: Finding, metric: str | None = None, ax: Axes | Sequenc
     if len(axes) != len(rates):
         raise QuestionRefused(f"{METRIC_WORDS[metric].title} has {len(rates)} rates: give `ax` as many axes.")
     for axis, rate in zip(axes, rates, strict=True):
-        _draw(axis, finding, parity_of(estimate, rate), RATE_WORDS[rate].name)
+        _draw(axis, finding, parity_of(estimate, rate), rate_words(rate, outcome_of(finding)).name)
     _explain(axes[-1])
     title, interval = METRIC_WORDS[metric].title, estimate.ratio
     verdict = "" if estimate.verdict is Verdict.NONE else f" – {estimate.verdict.value}"

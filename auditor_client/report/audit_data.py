@@ -21,6 +21,7 @@ from auditor_client.report.figures import MetricSection, metric_section
 from auditor_client.report.formats import group_words, scope_words, sensitive_words, whole
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.outcome import Outcome, outcome_of
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.rule_bars import RuleBars, rule_bars
@@ -72,6 +73,7 @@ class AuditData:
     scores: ScoreData | None
     bars: RuleBars | None
     no_bars: str
+    outcome: Outcome
     scope: tuple[str, ...]
     tree: tuple[TreeNode, ...]
     favourable: tuple[RuleLine, ...]
@@ -126,6 +128,7 @@ def audit_data(finding: Finding) -> AuditData:
         ),
         bars=bars,
         no_bars=no_bars,
+        outcome=outcome_of(finding),
         scope=scope_words(finding.question),
         tree=rule_tree(finding),
         favourable=rule_lines(finding.question, favourable=True),
@@ -194,7 +197,7 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
     release = finding.release
     return (
         *_written(finding),
-        *subject_facts(finding.question),
+        *subject_facts(finding.question, finding.about),
         Fact(said("Groups"), str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
         *([] if finding.reading.rule is None else [Fact(said("Judged"), judged_fact(finding.reading.rule))]),
         Fact(said("Figures"), listed([METRIC_WORDS[metric].title for metric in finding.metrics])),
@@ -215,7 +218,6 @@ def _written(finding: Finding) -> tuple[Fact, ...]:
         said("Name of the model"): about.model_name,
         said("Owner of the model"): about.model_owner,
         said("Purpose"): about.purpose,
-        said("“Accepted” means"): about.favourable_word,
         said("A true label means"): None if label is None else _label_words(finding, label.name),
         said("Audited by"): about.organisation,
         said("Author"): about.author,

@@ -10,7 +10,7 @@ from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Change, Comparison, Estimate
 from auditor_client.findings.finding import Finding
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
-from auditor_client.report.facts import Fact, model_digest, model_facts
+from auditor_client.report.facts import Fact, model_digest, model_facts, outcome_fact
 from auditor_client.report.formats import group_words, known, points, ratio, scope_words, sensitive_words
 from auditor_client.report.headlines import whom
 from auditor_client.report.judged_words import judged_fact
@@ -154,7 +154,11 @@ def _facts(first: Finding, second: Finding, change: Comparison) -> tuple[Fact, .
                 Fact(said("{which}: audited", which=which), subject(finding.question).sentence),
                 *(
                     replace(one, term=said("{which}: {term}", which=which, term=one.term))
-                    for one in (*model_facts(finding.question), *(() if common else scope))
+                    for one in (
+                        *model_facts(finding.question),
+                        outcome_fact(finding.question, finding.about),
+                        *(() if common else scope),
+                    )
                 ),
                 Fact(said("{which}: answered", which=which), date(finding.release.created.astimezone(UTC), time=True)),
                 Fact(said("{which}: receipt", which=which), finding.receipt.name, exact=True),

@@ -5,8 +5,10 @@ from typing import Final
 
 from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
+from auditor_client.findings.about import NOTHING, About
 from auditor_client.report.formats import group_words, scope_words, sensitive_words
 from auditor_client.report.known_totals import totals_words
+from auditor_client.report.outcome import outcome
 from auditor_client.report.subject import subject
 from shared.wording import joined, listed, said
 
@@ -22,12 +24,13 @@ class Fact:
     exact: bool = False
 
 
-def subject_facts(question: Question) -> tuple[Fact, ...]:
-    """What was audited, about whom, compared by what."""
+def subject_facts(question: Question, about: About = NOTHING) -> tuple[Fact, ...]:
+    """What was audited, which decision is counted, about whom, compared by what."""
     scope, reference, totals = scope_words(question), question.reference, totals_words(question)
     return (
         Fact(said("Audited"), subject(question).sentence),
         *model_facts(question),
+        outcome_fact(question, about),
         Fact(
             said("Dataset"),
             said("{dataset}, version {version}", dataset=question.words.title, version=question.plan.version),
@@ -38,6 +41,11 @@ def subject_facts(question: Question) -> tuple[Fact, ...]:
         *([Fact(said("Compared with"), joined(group_words(question, reference), ", "))] if reference else []),
         *([Fact(said("Group totals"), totals)] if totals else []),
     )
+
+
+def outcome_fact(question: Question, about: About = NOTHING) -> Fact:
+    """Which decision is counted, and what it means."""
+    return Fact(said("Decision counted"), outcome(question, about).full)
 
 
 def model_facts(question: Question) -> tuple[Fact, ...]:

@@ -31,7 +31,8 @@ from auditor_client.report.formats import (
     whole,
 )
 from auditor_client.report.judged_words import judged_sentences
-from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, MetricWords, RateWords
+from auditor_client.report.metric_names import MetricWords, RateWords, metric_words, rate_words
+from auditor_client.report.outcome import Outcome, outcome_of
 from shared.wording import joined, listed, plain, said
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
@@ -125,13 +126,14 @@ class MetricSection:
 
 def metric_section(finding: Finding, metric: str) -> MetricSection:
     """Everything that a report shows of one metric."""
-    estimate, words = finding.estimates[metric], METRIC_WORDS[metric]
+    outcome = outcome_of(finding)
+    estimate, words = finding.estimates[metric], metric_words(metric, outcome)
     reference = finding.question.reference
     parities = [(rate, parity_of(estimate, rate)) for rate in RATES[metric]]
     return MetricSection(
         key=metric,
         words=words,
-        rates=tuple(rate_table(finding.question, rate, parity) for rate, parity in parities),
+        rates=tuple(rate_table(finding.question, outcome, rate, parity) for rate, parity in parities),
         ratio=_ratio_picture(finding, words.within, estimate),
         figures=_figures(metric, words.title, estimate),
         judged=judged_sentences(finding, metric),
@@ -148,7 +150,7 @@ def _compared_row(group: tuple[str, ...], one: GroupComparison) -> ComparedRow:
     return ComparedRow(group, known(one.ratio, ratio), of_ratio, known(one.difference, points), of_difference)
 
 
-def rate_table(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTable:
+def rate_table(question: Inquiry, outcome: Outcome, rate: Rate, parity: ParityEstimate) -> RateTable:
     """The groups' rates of one comparison."""
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _PARTS if max(ends, default=1.0) <= end), 1.0)
@@ -162,7 +164,7 @@ def rate_table(question: Inquiry, rate: Rate, parity: ParityEstimate) -> RateTab
         rows.append(_group_row(group_words(question, group.group), group, axis, listed(notes)))
     bar, limit = parity.threshold, threshold_rate(parity)
     return RateTable(
-        words=RATE_WORDS[rate],
+        words=rate_words(rate, outcome),
         overall="" if parity.overall is None else known(parity.overall, percent),
         columns=sensitive_words(question),
         rows=tuple(rows),

@@ -24,6 +24,7 @@ from auditor_client.report.formats import (
     threshold_percent,
 )
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.outcome import outcome_of
 from auditor_client.report.prose import level_of, threshold_name
 from auditor_client.report.subject import subject
 from shared.schema import Group
@@ -39,24 +40,25 @@ _VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.UNDECIDED: sentence("Among {whom}, it is undecided whether {name} meets {rule} for {columns}."),
 }
 _RATIO: Final = sentence(
-    "The group {lowest} is accepted at {ratio} of the rate of the group {highest}{ratio_interval}."
+    "The share with {outcome} in the group {lowest} is {ratio} of that in the group {highest}{ratio_interval}."
 )
 _DIFFERENCES: Final[Mapping[Rate, str]] = {
     Rate.ACCEPTANCE: sentence(
-        "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} are accepted: a "
+        "Among {whom}, the share with {outcome} is {low} in the group {lowest} and {high} in the group {highest}: a "
         "difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}."
     ),
     Rate.TRUE_POSITIVE: sentence(
-        "Among {whom} with a true label, {low} of the group {lowest} and {high} of the group {highest} are accepted: "
-        "a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}."
+        "Among {whom} with a true label, the share with {outcome} is {low} in the group {lowest} and {high} in the "
+        "group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
+        "{ratio}{ratio_interval}."
     ),
     Rate.FALSE_POSITIVE: sentence(
-        "Among {whom} with a false label, {low} of the group {lowest} and {high} of the group "
-        "{highest} are accepted: a difference of {difference} percentage points{interval}, and a ratio of "
+        "Among {whom} with a false label, the share with {outcome} is {low} in the group {lowest} and {high} in the "
+        "group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
         "{ratio}{ratio_interval}."
     ),
     Rate.PRECISION: sentence(
-        "Among {whom} who are accepted, {low} of the group {lowest} and {high} of the group {highest} have a true "
+        "Among {whom} with {outcome}, {low} of the group {lowest} and {high} of the group {highest} have a true "
         "label: a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}."
     ),
     Rate.STABLE: sentence(
@@ -66,7 +68,7 @@ _DIFFERENCES: Final[Mapping[Rate, str]] = {
     ),
 }
 _OPEN_RATIO: Final = sentence(
-    "The lowest rate of acceptance lies between {ratio_ends} of the highest ({level} interval): the answers do not "
+    "The lowest share with {outcome} lies between {ratio_ends} of the highest ({level} interval): the answers do not "
     "show the ratio more closely."
 )
 _OPEN: Final = sentence(
@@ -119,6 +121,7 @@ def headline(finding: Finding) -> str:
         "columns": listed(sensitive_words(finding.question)),
         "rule": _rule(finding),
         "title": METRIC_WORDS[metric].within,
+        "outcome": outcome_of(finding).full,
     }
     if ends is None or not estimate.ratio.defined:
         return said(_NO_RATIO, **words)

@@ -14,6 +14,7 @@ from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest
 from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.outcome import outcome_of
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import subject
 from auditor_client.report.watch_data import KeptWatch, watch_fact
@@ -35,6 +36,7 @@ class HistoryRow:
     version: str
     by: str
     audited: str
+    outcome: str
     receipt: str
     metric: str
     ratio: str
@@ -146,6 +148,7 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         version=str(finding.release.version),
         by=" × ".join(sensitive_words(finding.question)),
         audited=_audited(finding),
+        outcome=outcome_of(finding).name,
         receipt=finding.receipt.stem[:12],
         metric=_metric(finding, metric, estimate),
         ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),

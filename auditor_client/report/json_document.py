@@ -17,14 +17,16 @@ from auditor_client.findings.mending import Mended
 from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.models.read_model import Provenance
 from auditor_client.report import headlines, prose
+from auditor_client.report.outcome import outcome_of
 from auditor_client.report.subject import subject
 from auditor_client.report.watch_data import KeptWatch, watch_document
 from shared.trainings import TrainingRelease
 
-FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4")
+FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4", "pafer-audit/5")
 """Of documents of audits. The third has the reading, and for each metric its threshold and both verdicts: before it
 every metric had the verdict and the threshold of the first. The fourth says of every estimate whether it is known, and
-of every metric which groups it is about, with the figures about other groups."""
+of every metric which groups it is about, with the figures about other groups. The fifth says which outcome the figures
+count."""
 FORMAT: Final = FORMATS[-1]
 _FIGURES: Final = ("ratio", "difference", "population_ratio", "population_difference")
 _OF_WHOM: Final = ("rule", "left_out")
@@ -46,6 +48,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "finding": headlines.headline(finding),
         "explanation": headlines.explanation(finding),
         "threshold": finding.threshold,
+        **({"outcome": _outcome(finding)} if form in FORMATS[3:] else {}),
         **({} if form == FORMATS[0] else {"reading": finding.reading.model_dump(mode="json")}),
         "metrics": {metric: estimate_document(estimate, form) for metric, estimate in finding.estimates.items()},
         **_scores(finding, form),
@@ -88,6 +91,12 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         **({"joined": [dict(other.answer) for other in finding.stored.others]} if finding.stored.others else {}),
         "versions": dict(finding.versions),
     }
+
+
+def _outcome(finding: Finding) -> dict[str, Any]:
+    """Which decision the figures count: as the model or the column has it, the auditor's word, and a sentence."""
+    counted = outcome_of(finding)
+    return {"decision": counted.decision, "word": counted.word, "means": counted.means}
 
 
 def _source(question: Question) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def mending_data(mended: Mended) -> MendingData:
         cost=said("Nothing was spent: the kept answer has every count."),
         level=level_words(mended.ratio),
         facts=(
-            *subject_facts(question),
+            *subject_facts(question, mended.finding.about),
             Fact(said("Receipt"), mended.finding.receipt.name, exact=True),
             Fact(
                 said("Mended tree, the beginning of its digest"), mended.digest.removeprefix("sha256:")[:12], exact=True

@@ -1,18 +1,19 @@
 """What each figure is called, in the words that users of fairness metrics know (1-method §3)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE, STABILITY
 from auditor_client.findings.answers import Rate
-from shared.wording import said
+from auditor_client.report.outcome import Outcome
+from shared.wording import said, sentence
 
 
 @dataclass(frozen=True, slots=True)
 class MetricWords:
     """A metric: its name by itself and within a sentence, the heading of its section, what else it is called, and what
-    it asks.
+    it asks. Heading and question name the outcome: `metric_words` fills it in.
     """
 
     title: str
@@ -26,7 +27,8 @@ class MetricWords:
 class RateWords:
     """A rate that a metric compares.
 
-    `counted` and `people` are the headings of the numerator and of the denominator.
+    `counted` and `people` are the headings of the numerator and of the denominator. All name the outcome where they
+    are about it: `rate_words` fills it in.
     """
 
     name: str
@@ -35,76 +37,90 @@ class RateWords:
     people: str
 
 
+def metric_words(metric: str, outcome: Outcome) -> MetricWords:
+    """The words of a metric of one audit."""
+    words = METRIC_WORDS[metric]
+    return replace(
+        words, section=said(words.section, outcome=outcome.name), asks=said(words.asks, outcome=outcome.name)
+    )
+
+
+def rate_words(rate: Rate, outcome: Outcome) -> RateWords:
+    """The words of a rate of one audit."""
+    words, name = _RATE_WORDS[rate], outcome.name
+    return RateWords(*(said(text, outcome=name) for text in (words.name, words.caption, words.counted, words.people)))
+
+
 METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
     PARITY: MetricWords(
         said("Statistical parity"),
         said("statistical parity"),
-        said("Who is accepted how often"),
+        sentence("Share with {outcome} in each group"),
         said("demographic parity, disparate impact"),
-        said("Are all groups accepted at the same rate, whoever deserved it?"),
+        sentence("Is the share with {outcome} the same in all groups, whether or not people qualified?"),
     ),
     OPPORTUNITY: MetricWords(
         said("Equal opportunity"),
         said("equal opportunity"),
-        said("Who is accepted of those with a true label"),
+        sentence("Share with {outcome} of those with a true label"),
         said("true-positive-rate parity"),
-        said("Of the people whose label is true, is the same share accepted in every group?"),
+        sentence("Of the people whose label is true, is the share with {outcome} the same in every group?"),
     ),
     ODDS: MetricWords(
         said("Equalized odds"),
         said("equalized odds"),
-        said("Who is accepted, with a true and with a false label"),
+        sentence("Share with {outcome} of those with a true label, and of those with a false label"),
         said("separation"),
-        said(
-            "Are the rates equal both among people whose label is true and among those whose label is false? "
-            "The figure is the worse of the two."
+        sentence(
+            "Is the share with {outcome} the same in all groups, both among people whose label is true and among those "
+            "whose label is false? The figure is the worse of the two."
         ),
     ),
     PREDICTIVE: MetricWords(
         said("Predictive parity"),
         said("predictive parity"),
-        said("Whose label is true among the accepted"),
+        sentence("Share with a true label of those with {outcome}"),
         said("sufficiency"),
-        said("Of the people who are accepted, is the label true for the same share in every group?"),
+        sentence("Of the people with {outcome}, is the label true for the same share in every group?"),
     ),
     STABILITY: MetricWords(
         said("Stability"),
         said("stability"),
-        said("Whose decision stays the same for people like them"),
+        sentence("Whose decision stays the same for people like them"),
         said("individual fairness, robustness"),
-        said("In every group, does the same share keep the decision whatever changes within the stated distance?"),
+        sentence("In every group, does the same share keep the decision whatever changes within the stated distance?"),
     ),
 }
 
-RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
+_RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
     Rate.ACCEPTANCE: RateWords(
-        said("acceptance rate"),
-        said("Acceptance rate of each group"),
-        said("Accepted"),
-        said("People"),
+        sentence("share with {outcome}"),
+        sentence("Share with {outcome} in each group"),
+        sentence("With {outcome}"),
+        sentence("People"),
     ),
     Rate.TRUE_POSITIVE: RateWords(
-        said("true-positive rate"),
-        said("True-positive rate: the share that is accepted of each group’s people whose label is true"),
-        said("Accepted"),
-        said("With a true label"),
+        sentence("true-positive rate"),
+        sentence("True-positive rate: the share with {outcome} of each group’s people whose label is true"),
+        sentence("With {outcome}"),
+        sentence("With a true label"),
     ),
     Rate.FALSE_POSITIVE: RateWords(
-        said("false-positive rate"),
-        said("False-positive rate: the share that is accepted of each group’s people whose label is false"),
-        said("Accepted"),
-        said("With a false label"),
+        sentence("false-positive rate"),
+        sentence("False-positive rate: the share with {outcome} of each group’s people whose label is false"),
+        sentence("With {outcome}"),
+        sentence("With a false label"),
     ),
     Rate.PRECISION: RateWords(
-        said("precision"),
-        said("Precision: the share of each group’s accepted people whose label is true"),
-        said("With a true label"),
-        said("Accepted"),
+        sentence("precision"),
+        sentence("Precision: the share with a true label of each group’s people with {outcome}"),
+        sentence("With a true label"),
+        sentence("With {outcome}"),
     ),
     Rate.STABLE: RateWords(
-        said("stable rate"),
-        said("The share of each group’s people whose decision stays the same within reach"),
-        said("Stable"),
-        said("People"),
+        sentence("stable rate"),
+        sentence("The share of each group’s people whose decision stays the same within reach"),
+        sentence("Stable"),
+        sentence("People"),
     ),
 }

@@ -12,6 +12,7 @@ from auditor_client.findings.reading import Reading
 from auditor_client.report.formats import scope_words, threshold_percent, whole
 from auditor_client.report.known_totals import trusted_totals
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.outcome import outcome_of
 from auditor_client.report.subject import subject
 from shared.meaning import meaning, statements
 from shared.noise import (
@@ -30,7 +31,7 @@ _RELATIONS: Final = {
 }
 
 
-_UNDESERVED: Final = said("Statistical parity does not ask who deserved to be accepted.")
+_UNDESERVED: Final = said("Statistical parity does not ask who qualified for the decision.")
 _TOGETHER: Final = sentence(
     "Standardised rates give every group the same spread. Intervals “together” hold for all values at once, in {level} "
     "of audits."
@@ -121,9 +122,10 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
         Paragraph(
             said("The ratio"),
             said(
-                "The acceptance rate of the group with the lowest rate, divided by that of the group with the highest. "
-                "1 means that all groups are accepted at the same rate; 0.5, that one is accepted half as often as "
-                "another."
+                "The share with {outcome} in the group where it is lowest, divided by that in the group where it is "
+                "highest. 1 means that the shares of all groups are the same; 0.5, that one group’s is half of "
+                "another’s.",
+                outcome=outcome_of(result).full,
             )
             if result.metrics[0] == PARITY
             else said(

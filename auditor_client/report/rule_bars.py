@@ -14,7 +14,8 @@ from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, known, ratio
-from auditor_client.report.metric_names import RATE_WORDS
+from auditor_client.report.metric_names import rate_words
+from auditor_client.report.outcome import outcome_of
 from auditor_client.rule_words import Condition
 from shared.wording import figure, joined, said, said_of, sentence, signed
 
@@ -26,6 +27,8 @@ _LABELLED: Final = {
     LabelValue.MISSING: said("with no label"),
 }
 _RATIOS: Final = LinearAxis(0.0, 1.0, 4)
+_WITH: Final = sentence("with {outcome}")
+_WITHOUT: Final = sentence("without {outcome}")
 _WIDENS: Final = sentence(
     "Rule {rule} contributes most: it widens the gap by {points} percentage points, against “{disadvantaged}”{part}."
 )
@@ -116,7 +119,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     return RuleBars(
         first=first,
         second=second,
-        rate=RATE_WORDS[rate].name,
+        rate=rate_words(rate, outcome_of(finding)).name,
         difference=_points(shares.difference.value),
         difference_interval=interval_text(shares.difference, _points),
         bars=bars,
@@ -141,7 +144,7 @@ def _people(question: Inquiry, name: str) -> str:
 
 def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
     """The rules whose reversal moves the ratio, as it is now, most."""
-    leaves = leaf_names(finding, rate)
+    leaves, counted = leaf_names(finding, rate), outcome_of(finding).name
     if len(leaves) > FLIPS_TRIED_MAX:
         return ()
     tried = [(name, favourable, _flip(finding, name, rate)) for name, favourable in leaves.items()]
@@ -150,7 +153,7 @@ def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
     return tuple(
         Flip(
             name=name,
-            change=said("refusing") if favourable else said("accepting"),
+            change=said(_WITHOUT if favourable else _WITH, outcome=counted),
             conditions=_conditions(finding, name),
             ratio=known(flip.ratio, partial(ratio, apart_from=flip.threshold)),
             interval=interval_text(flip.ratio, ratio),

@@ -15,7 +15,8 @@ from auditor_client.report import headlines, prose
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.figures import RateTable, rate_table
 from auditor_client.report.formats import group_words, known, percent, points, ratio, sensitive_words
-from auditor_client.report.metric_names import METRIC_WORDS, RATE_WORDS, RateWords
+from auditor_client.report.metric_names import METRIC_WORDS, RateWords, rate_words
+from auditor_client.report.outcome import outcome_of
 from shared.wording import listed, said, sentence
 
 _RATIOS: Final = LinearAxis(0.0, 1.0, 5)
@@ -136,7 +137,7 @@ def stratum_name(finding: Finding, stratum: Stratum) -> str:
 
 
 def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataSection:
-    threshold = finding.reading.threshold_of(metric)
+    threshold, outcome = finding.reading.threshold_of(metric), outcome_of(finding)
     tables = zip(RATES[metric], found.standardised, strict=False)
     return StrataSection(
         title=METRIC_WORDS[metric].title,
@@ -146,7 +147,7 @@ def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataS
         ticks=_RATIOS.ticks,
         threshold=None if threshold is None else 100 * threshold,
         threshold_text="" if threshold is None else said("threshold"),
-        standardised=tuple(_standardised(finding, found, RATE_WORDS[rate], one) for rate, one in tables),
+        standardised=tuple(_standardised(finding, found, rate_words(rate, outcome), one) for rate, one in tables),
         rate_ticks=_RATES.ticks,
     )
 
@@ -169,7 +170,7 @@ def _conclusion(finding: Finding, metric: str, every: JudgedFigures) -> str:
 
 
 def _row(finding: Finding, metric: str, found: StratumFigures) -> StratumRow:
-    estimate, together = found.estimate, found.together
+    estimate, together, outcome = found.estimate, found.together, outcome_of(finding)
 
     def ratio_words(number: float) -> str:
         return ratio(number, apart_from=estimate.threshold)
@@ -183,7 +184,7 @@ def _row(finding: Finding, metric: str, found: StratumFigures) -> StratumRow:
         difference=known(estimate.difference, points),
         differences_together="" if together is None else interval_text(together.difference, points),
         verdict=found.verdict.value if estimate.ratio.defined else "undefined",
-        rates=tuple(rate_table(finding.question, rate, parity_of(estimate, rate)) for rate in RATES[metric]),
+        rates=tuple(rate_table(finding.question, outcome, rate, parity_of(estimate, rate)) for rate in RATES[metric]),
     )
 
 

@@ -168,8 +168,8 @@ def history_lines(history: HistoryData) -> list[str]:
     if not history.rows and not history.trainings:
         return ["No audits are kept here.", *(f"{fact.term}: {fact.text}" for fact in history.facts)]
     rows = [
-        f"{row.when}  {row.dataset} v{row.version}  by {row.by}  of {row.audited}  {row.metric}: {row.ratio} "
-        f"{row.interval}  {row.verdict}  {row.cost}  receipt {row.receipt}"
+        f"{row.when}  {row.dataset} v{row.version}  by {row.by}  of {row.audited}  {row.outcome}  {row.metric}: "
+        f"{row.ratio} {row.interval}  {row.verdict}  {row.cost}  receipt {row.receipt}"
         for row in history.rows
     ]
     rows += [

@@ -10,6 +10,7 @@ from auditor_client.audits.asking import Asking
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Note
+from auditor_client.report.languages import LANGUAGES
 from shared.metadata import DatasetMetadata
 from testing.exact_audits import audited
 
@@ -33,7 +34,14 @@ def test_what_is_written_is_kept_and_the_plan_is_the_same() -> None:
 
     assert again.about == WRITTEN
     assert again.question().plan == plain.plan
-    assert written.to_document() == {**plain.to_document(), "about": WRITTEN.written}
+    document, named = plain.to_document(), written.to_document()
+    sentences = {"finding", "meaning", "outcome"}
+    assert {name: value for name, value in named.items() if name not in sentences | {"about"}} == {
+        name: value for name, value in document.items() if name not in sentences
+    }
+    assert named["about"] == WRITTEN.written
+    assert document["outcome"] == {"decision": "yes", "word": None, "means": "the tree decides yes"}
+    assert named["outcome"] == {**document["outcome"], "word": "granted"}
 
 
 def test_the_head_of_the_page_says_who_and_what() -> None:
@@ -42,6 +50,20 @@ def test_the_head_of_the_page_says_who_and_what() -> None:
     assert "Loan model 3" in page.partition("</title>")[0]
     for words in WRITTEN.written.values():
         assert words in page.partition("<section")[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_auditors_word_is_used_throughout(language: str) -> None:
+    """Headline, chart, table, axis, facts and text; "accepted" is not said of what is called otherwise."""
+    refused = replace(audited(), about=About(favourable_word="zurückgewiesen"))
+    page = refused.to_html(language=language)
+
+    assert "zurückgewiesen" in refused.view.data.headline
+    assert "zurückgewiesen" in refused.summary().partition("\n\n")[2]
+    for part in (r"<caption>.*?</caption>", r"<th .*?</th>", r"<h2 .*?</h2>", r"<dd>.*?</dd>"):
+        assert any("zurückgewiesen" in found for found in re.findall(part, page, re.DOTALL)), part
+    for text in (page, refused.summary()):
+        assert not re.search(r"\b(accept|angenommen|geaccepteerd|aangenomen)", re.sub("<style.*?</style>", "", text))
 
 
 def test_hostile_words_stay_text() -> None:

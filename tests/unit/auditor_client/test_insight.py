@@ -109,7 +109,7 @@ def test_every_number_has_the_decimal_comma_of_the_page() -> None:
 def test_what_a_reversed_rule_does_is_said_in_the_language_of_the_page() -> None:
     page = audited().to_html(language="nl")
 
-    assert "<small>dan accepterend</small>" in page
+    assert "<small>dan met de beslissing “yes”</small>" in page
     assert "<small>then" not in page
 
 
@@ -145,7 +145,7 @@ def test_a_picture_says_what_its_marks_are_and_where_the_threshold_lies(referenc
     ]  # fmt: skip
     threshold = next(line for line in axis.get_lines() if line.get_label() == words[2])
     assert threshold.get_xdata()[0] == pytest.approx(0.8 * highest)  # type: ignore[index]  # a list of two
-    assert axis.get_xlabel() == "acceptance rate"
+    assert axis.get_xlabel() == "share with the decision “yes”"
 
 
 def test_a_picture_says_the_level_that_was_asked() -> None:
@@ -253,7 +253,8 @@ def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
     assert bars is not None
     assert {bar.name for bar in bars.bars} == {"a", "d"}
     assert {(flip.name, flip.change) for flip in bars.flips} == {
-        ("a", "refusing"), ("d", "refusing"), ("b", "accepting"), ("c", "accepting"),
+        ("a", "without the decision “yes”"), ("d", "without the decision “yes”"),
+        ("b", "with the decision “yes”"), ("c", "with the decision “yes”"),
     }  # fmt: skip
     assert bars.conclusion.startswith("Rule 1 contributes most: it ")
     assert bars.conclusion.endswith(" One more of the rules shown differs clearly from zero.")

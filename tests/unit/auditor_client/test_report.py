@@ -151,8 +151,8 @@ def test_the_verdict_is_a_sentence_and_its_figures_another() -> None:
     finding = audit_data(EVERY_KIND["fails"]).headline.replace("\N{NARROW NO-BREAK SPACE}", " ")
 
     assert finding == (
-        "Among the people in the register, the tree fails the four-fifths rule for sex. The group “Female” is accepted "
-        "at 30.9 % of the rate of the group “Male” (95 % interval 29.4 % to 32.5 %)."
+        "Among the people in the register, the tree fails the four-fifths rule for sex. The share with the decision "
+        "“> 50K” in the group “Female” is 30.9 % of that in the group “Male” (95 % interval 29.4 % to 32.5 %)."
     )
 
 
@@ -504,7 +504,7 @@ def test_a_verdict_by_a_rule_says_which_groups_it_is_about_and_names_who_is_left
 
     assert result.view.data.headline.startswith(
         "Among the people in the register, in groups of at least 30 people, the tree meets the four-fifths rule for "
-        "sex. The group “c” is accepted at"
+        "sex. The share with the decision “> 50K” in the group “c” is"
     )
     assert "The verdict and the figures are about the 2 of 3 groups that are shown to have at least 30 people." in page
     assert "For all 3 groups the ratio lies between" in page
@@ -564,7 +564,9 @@ def test_what_is_not_known_is_no_number_anywhere() -> None:
     for text in (page_of(result).text, result.summary(), repr(result), str(result.ratio), History((result,)).summary()):
         assert "unknown" in text or text == repr(result)
         assert not any(number in text for number in ("85.7", "0.857", "12.3", "61.0", "72.0"))
-    assert "The lowest rate of acceptance lies between 20.0\N{NARROW NO-BREAK SPACE}% and 100.0" in repr(result)
+    assert "The lowest share with the decision “> 50K” lies between 20.0\N{NARROW NO-BREAK SPACE}% and 100.0" in repr(
+        result
+    )
     assert audit_data(result).sections[0].ratio.mark == Mark(None, 20.0, 100.0)
     ratio_document = result.to_document()["metrics"][PARITY]["ratio"]
     assert (ratio_document["value"], ratio_document["known"]) == (0.857, False)
