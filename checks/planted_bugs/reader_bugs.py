@@ -30,9 +30,9 @@ READER_BUGS: Final = (
         (
             Edit(
                 "auditor_client/asking/own_data.py",
-                "file_table.table",
-                "pd.read_parquet(content,",
-                "pd.read_parquet(path,",
+                "file_table",
+                'with path.open("rb") as content:',
+                "for content in [path]:",
             ),
         ),
         (f"{_GIVEN_FILE_TESTS}::test_a_folder_is_not_a_table",),
