@@ -1,8 +1,16 @@
 """Which of a dataset's columns a model may look at, so that it can be asked about (4-interface, *Rules*)."""
 
+from typing import Final
+
 from auditor_client.errors import ModelRefused
 from auditor_client.text import no_such
 from shared.schema import Column, Schema
+
+OTHER_NAMES: Final = (
+    "If the model takes the dataset's own values under other names, give the dataset's names in the model's order as "
+    "`columns`. Do not if a scaler, an encoder or an imputer stands before the model: it is not in what was given, "
+    "and the audit would be about another model. Then give the whole pipeline (docs/model-files.md)."
+)
 
 
 def nameable_column(name: str, schema: Schema, *, used: str = "The model uses") -> Column:
@@ -21,7 +29,7 @@ def nameable_column(name: str, schema: Schema, *, used: str = "The model uses") 
     if column is None:
         raise ModelRefused(
             f"{used} a column that the dataset does not declare. {no_such('column', name[:80], schema.by_name)} "
-            "If the model's inputs have other names, give the dataset's in the model's order as `columns`."
+            f"{OTHER_NAMES}"
         )
     if column.label:
         raise ModelRefused(

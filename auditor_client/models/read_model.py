@@ -65,6 +65,8 @@ class Provenance:
         bound: The largest difference between score and the maker's own that rounding may make; None if there is none.
         largest: The largest difference that was found, in the score's own scale; None if not compared.
         rehearsal_of: The dataset whose rehearsal the model was made in, of invented people; None of other models.
+        inputs: The column and the model's own name of each input that the auditor gave another name than the model.
+        fractional: Integer columns that the model splits mostly where splits of whole numbers are not.
     """
 
     description: str
@@ -75,6 +77,8 @@ class Provenance:
     bound: float | None = None
     largest: float | None = None
     rehearsal_of: Annotated[str | None, Field(exclude_if=lambda of: of is None)] = None
+    inputs: Annotated[tuple[tuple[str, str], ...], Field(exclude_if=lambda named: not named)] = ()
+    fractional: Annotated[tuple[str, ...], Field(exclude_if=lambda names: not names)] = ()
 
 
 @dataclass(frozen=True, slots=True)

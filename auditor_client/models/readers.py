@@ -6,7 +6,7 @@ of the model that is there, and nothing in a file is executed.
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from auditor_client.models.formats.recognising import (
     is_pmml,
     is_xgboost,
 )
+from auditor_client.models.raw_inputs import fitted_splits, named_inputs, require_raw
 from auditor_client.models.read_model import ModelRequest, ReadModel
 from auditor_client.models.tree import Tree
 from shared.canonical import sha256_name
@@ -82,6 +83,7 @@ _WRAPPERS: Final = {
 }
 """What only hands on to another model, and to which."""
 _WRAPPED_MAX: Final = 32
+_NOTES_INPUTS: Final = ("catboost", "ebm", "lightgbm", "onnx", "pmml", "xgboost")
 
 
 def read_model(model: Any, request: ModelRequest) -> tuple[ReadModel, str | None]:
@@ -121,7 +123,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     if request.above is not None and reader.module == _RULES.module:
         reader = _SCORES  # a tree's probability above a threshold is a question about a score
     try:
-        read: ReadModel = _module(reader).read_object(model, request)
+        read: ReadModel = _noted(_module(reader).read_object(model, request), model, request)
         read.check(request.schema)
     except ModelRefused:
         raise
@@ -131,6 +133,18 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
             f"({type(error).__name__}: {str(error)[:200]})"
         ) from error
     return read
+
+
+def _noted(read: ReadModel, model: Any, request: ModelRequest) -> ReadModel:
+    """Note how the auditor named the inputs of a model in memory; readers of files note it themselves."""
+    if request.columns is None or read.provenance is None or read.provenance.reader.startswith(_NOTES_INPUTS):
+        return read
+    columns = list(map(str, request.columns))
+    names = getattr(model, "feature_names_in_", None)
+    own = [f"input {number + 1}" for number in range(len(columns))] if names is None else list(map(str, names))
+    fractional = require_raw(fitted_splits(model, columns, request.schema))
+    provenance = replace(read.provenance, inputs=named_inputs(own, columns), fractional=fractional)
+    return replace(read, provenance=provenance)
 
 
 def load_object(content: bytes, name: str) -> Any:

@@ -21,6 +21,7 @@ from auditor_client.report.figures import MetricSection, metric_section
 from auditor_client.report.formats import group_words, scope_words, sensitive_words, whole
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.model_warnings import model_warnings
 from auditor_client.report.outcome import Outcome, outcome_of
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rehearsal import charge_words
@@ -91,7 +92,7 @@ def audit_data(finding: Finding) -> AuditData:
     """Everything that the report of an audit says."""
     first, words = finding.first, finding.question.words
     bars, no_bars = _bars(finding)
-    warnings = [warning for estimate in finding.estimates.values() for warning in estimate.warnings]
+    warnings = [*model_warnings(finding), *(one for made in finding.estimates.values() for one in made.warnings)]
     return AuditData(
         subject=subject(finding.question),
         model_name=finding.about.model_name or "",

@@ -110,9 +110,13 @@ def _source(question: Question) -> dict[str, Any]:
     }
 
 
+_OF_SOME_MODELS: Final = ("rehearsal_of", "inputs", "fractional")
+
+
 def _provenance(read: Provenance) -> dict[str, Any]:
-    """How a model was read; that it was made in a rehearsal only where it was."""
-    return {name: value for name, value in asdict(read).items() if name != "rehearsal_of" or value is not None}
+    """How a model was read; what is said of some models only is left out of the others."""
+    given = asdict(read)
+    return {name: value for name, value in given.items() if name not in _OF_SOME_MODELS or value not in (None, ())}
 
 
 def _direct_use(finding: Finding, form: str) -> dict[str, Any]:

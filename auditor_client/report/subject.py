@@ -12,6 +12,11 @@ from shared.wording import joined, plain, said, sentence
 _MADE_IN_A_REHEARSAL: Final = sentence(
     "The model was made in a rehearsal of {dataset}, of invented people: it learned nothing about real ones."
 )
+_NAMED_INPUTS: Final = sentence(
+    "The auditor named its inputs: {inputs}. What stands before the model in use, such as a scaler or an encoder, was "
+    "not read."
+)
+_INPUTS_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,16 @@ def subject(question: Question) -> Subject:
 
 
 def provenance_words(read: Provenance) -> str:
-    """What was read, and what it was compared with, as a sentence."""
+    """What was read, what it was compared with, and how its inputs were named, as sentences."""
+    if not read.inputs:
+        return _read_words(read)
+    named = [f"{column} ← {own}" for column, own in read.inputs]
+    shown = [*named[:_INPUTS_SHOWN], *(["…"] if len(named) > _INPUTS_SHOWN else [])]
+    return joined([_read_words(read), said(_NAMED_INPUTS, inputs=", ".join(shown))])
+
+
+def _read_words(read: Provenance) -> str:
+    """What was read, and what it was compared with."""
     what = read.description[0].upper() + read.description[1:]
     if read.compared_with is None:
         return said("{what}. Nothing was there that it could be compared with.", what=what)

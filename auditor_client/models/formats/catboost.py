@@ -114,7 +114,8 @@ def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, lis
         trees.append(made(ScoreTree, tests=(), yes=(), no=(), values=(bias[number],)))
         documents.append(made(Trees, kind="trees", precision="float64", tests=tests.tests, trees=tuple(trees)))
     provenance = Provenance(f"a gradient-boosted model of {len(parts)} trees, CatBoost", "catboost")
-    return *_decided(document["model_info"], documents, request, provenance), inputs, names
+    read, classes = _decided(document["model_info"], documents, request, provenance)
+    return inputs.noted(read), classes, inputs, names
 
 
 def _features(part: DocumentPart) -> tuple[list[str], list[int], list[bool]]:

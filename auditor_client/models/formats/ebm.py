@@ -17,6 +17,7 @@ from auditor_client.models.formats.links import logistic
 from auditor_client.models.formats.tree_tables import made
 from auditor_client.models.inventing import Invented
 from auditor_client.models.nameable import nameable_column
+from auditor_client.models.raw_inputs import columns_of, named_inputs
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from shared.schema import Column, Value
 from shared.scores import Axis, TableTerm, Terms
@@ -38,15 +39,14 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     if not hasattr(model, "term_scores_"):
         raise ModelRefused("The model is not fitted: fit it first.")
     names = [str(name) for name in model.feature_names_in_]
-    columns = names if request.columns is None else list(request.columns)
-    if len(columns) != len(names) or len(set(columns)) != len(columns):
-        raise ModelRefused(f"The model has {len(names)} inputs: name as many columns, each one once.")
+    columns = columns_of(names, request)
     classes = model.classes_.tolist() if hasattr(model, "classes_") else []
     link, width = getattr(model, "link_", None), max(1, len(classes) if len(classes) > 2 else 1)
     if link not in {0: ("identity",), 2: ("logit",)}.get(len(classes), ("mlogit",)):
         raise ModelRefused(f"The link {link!r} is not read. {_READ}")
     documents = [_document(model, columns, request, number, width) for number in range(width)]
-    provenance = Provenance(f"an explainable boosting machine of {len(model.term_features_)} tables", "ebm")
+    about = f"an explainable boosting machine of {len(model.term_features_)} tables"
+    provenance = Provenance(about, "ebm", inputs=named_inputs(names, columns))
     if not classes:
         read = one_number(documents[0], request, provenance)
     elif len(classes) == 2:

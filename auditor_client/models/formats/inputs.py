@@ -7,14 +7,15 @@ column cannot answer in two ways is no test at all.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.nameable import nameable_column
-from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.raw_inputs import columns_of, named_inputs, require_raw
+from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from shared.limits import VALUES_PER_PREDICATE_MAX
 from shared.rules import Predicate
 from shared.schema import Column, Value
@@ -65,10 +66,12 @@ class ModelInput:
     Attributes:
         column: The declared column.
         codes: The number of each value; a value that is not there enters as missing. None: an ordered column's own.
+        compared: With which numbers the model compares it; it grows.
     """
 
     column: Column
     codes: Mapping[Value, float] | None
+    compared: set[float] = field(default_factory=set, compare=False)
 
     def predicate(self, test: InputTest) -> Predicate | bool:
         """The test as a predicate of the column; its answer, if that is the same for every declared value.
@@ -77,6 +80,8 @@ class ModelInput:
             ModelRefused: No single predicate says it.
         """
         if self.codes is None:
+            if not isinstance(test.value, frozenset):
+                self.compared.add(test.value)
             return self._ordered(test)
         if self.column.ordered:
             return self._listed(test, self.codes)
@@ -169,10 +174,8 @@ class ModelInputs:
         Raises:
             ModelRefused: `request.columns` has another number of names, or one twice.
         """
-        columns = list(names) if request.columns is None else [str(name) for name in request.columns]
-        if len(columns) != len(names) or (request.columns is not None and len(set(columns)) != len(columns)):
-            raise ModelRefused(f"The model has {len(names)} inputs: name as many columns, each one once.")
-        self.names = columns
+        self.names = columns_of(names, request)
+        self._own_names = tuple(names)
         self._schema = request.schema
         self._made: dict[int, ModelInput] = {}
         self._codes: dict[int, Mapping[Value, float]] = {}
@@ -191,6 +194,18 @@ class ModelInputs:
     def column(self, index: int) -> Column:
         """An input's declared column, whatever the model takes it for."""
         return nameable_column(self.names[index], self._schema)
+
+    def noted(self, read: ReadModel) -> ReadModel:
+        """Note how the auditor named the inputs, and refuse a model whose inputs are evidently scaled.
+
+        Raises:
+            ModelRefused: Its splits are not on the numbers that the dataset declares.
+        """
+        compared = [(made.column, made.compared) for made in self._made.values() if made.codes is None]
+        fractional = require_raw(compared)
+        provenance = read.provenance or Provenance("a model", "a file")
+        inputs = named_inputs(self._own_names, self.names)
+        return replace(read, provenance=replace(provenance, inputs=inputs, fractional=fractional))
 
     def __getitem__(self, index: int) -> ModelInput:
         """An input.

@@ -64,6 +64,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         features.encode(index, categories)
     documents = _documents(text, features)
     read, classes = _decided(text, documents, request, labels)
+    read = features.noted(read)
     maker = installed("lightgbm")
     if maker is None:
         return read

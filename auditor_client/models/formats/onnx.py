@@ -107,9 +107,8 @@ def _read(model: OnnxModel, request: ModelRequest) -> ReadModel:
     if model.model.producer_name:
         about += f", made by {model.model.producer_name[:40]} {model.model.producer_version[:20]}"
     provenance = Provenance(f"an ONNX graph: {about}", "onnx")
-    if outputs.trees is not None:
-        return _decided_by_trees(outputs, chosen, inputs, request, provenance)
-    return _decided_by_layers(outputs, chosen, inputs, request, provenance)
+    decide = _decided_by_layers if outputs.trees is None else _decided_by_trees
+    return inputs.noted(decide(outputs, chosen, inputs, request, provenance))
 
 
 def _decided_by_trees(

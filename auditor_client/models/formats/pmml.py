@@ -22,6 +22,7 @@ from auditor_client.models.formats.parsing import DocumentPart
 from auditor_client.models.formats.pmml_fields import Fields, same
 from auditor_client.models.formats.pmml_models import MODELS, READ, decide
 from auditor_client.models.formats.pmml_terms import PmmlModel
+from auditor_client.models.raw_inputs import columns_of, named_inputs
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 
 ELEMENTS_MAX: Final = 2_097_152
@@ -108,7 +109,8 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     header = root.find("Header")
     application = None if header is None else header.find("Application")
     made_by = "" if application is None else f", made by {application.get('name', '')[:40]}"
-    provenance = Provenance(f"a PMML {root.get('version')} {element.tag}{made_by}", "pmml")
+    inputs = named_inputs(used, columns_of(used, request))
+    provenance = Provenance(f"a PMML {root.get('version')} {element.tag}{made_by}", "pmml", inputs=inputs)
     fields = Fields(request, types, valid, _derived(root, element), mining, names)
     model = PmmlModel(element, fields, target, tuple(valid.get(target, [])), request, provenance)
     return _verified(decide(model), model)
@@ -117,10 +119,7 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
 def _names(used: list[str], request: ModelRequest) -> dict[str, str]:
     if request.columns is None:
         return {}
-    columns = list(request.columns)
-    if len(columns) != len(used) or len(set(columns)) != len(columns):
-        raise ModelRefused(f"The model has {len(used)} inputs: name as many columns, each one once.")
-    return dict(zip(used, columns, strict=True))
+    return dict(zip(used, columns_of(used, request), strict=True))
 
 
 def _derived(root: Element, element: Element) -> dict[str, Element]:

@@ -66,6 +66,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
             inputs.encode(index, categories)
     documents = [_document(document, inputs, number) for number in range(document.classes)]
     read, classes = _decided(document, documents, request, labels)
+    read = inputs.noted(read)
     maker = installed("xgboost")
     if maker is None:
         return read
