@@ -6,6 +6,7 @@ from checks.planted_bugs.bug import Bug, Edit
 
 _TENSORS: Final = "auditor_client/models/formats/onnx_tensors.py"
 _GIVEN_FILE_TESTS: Final = "tests/unit/auditor_client/test_only_the_given_file.py"
+_RAW_INPUTS_TESTS: Final = "tests/unit/auditor_client/test_raw_inputs.py"
 
 READER_BUGS: Final = (
     Bug(
@@ -36,5 +37,32 @@ READER_BUGS: Final = (
             ),
         ),
         (f"{_GIVEN_FILE_TESTS}::test_a_folder_is_not_a_table",),
+    ),
+    Bug(
+        "a model of scaled numbers is read",
+        (
+            Edit(
+                "auditor_client/models/raw_inputs.py",
+                "if len(outside) == len(splits) or (narrow",
+                "if len(outside) > len(splits) or (narrow and len(outside) < 0",
+            ),
+        ),
+        (f"{_RAW_INPUTS_TESTS}::test_a_model_of_scaled_numbers_is_refused",),
+    ),
+    Bug(
+        "nothing says that the auditor named the inputs of a file",
+        (
+            Edit(
+                "auditor_client/models/formats/inputs.py",
+                "replace(provenance, inputs=inputs, fractional=fractional)",
+                "replace(provenance, fractional=fractional)",
+            ),
+        ),
+        (f"{_RAW_INPUTS_TESTS}::test_a_model_of_the_values_themselves_is_read_and_its_names_are_noted",),
+    ),
+    Bug(
+        "nobody is warned of a model that accepts everybody",
+        (Edit("auditor_client/report/model_warnings.py", "return nobody or everybody", "return nobody"),),
+        ("tests/unit/auditor_client/test_report.py::test_a_model_that_decides_alike_for_a_whole_group_is_warned_of",),
     ),
 )

@@ -22,6 +22,7 @@ from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import Estimate
 from auditor_client.findings.answers import Rate
 from auditor_client.findings.reading import Reading
+from auditor_client.models.read_model import Provenance
 from auditor_client.report import view
 from auditor_client.report.audit_data import audit_data
 from auditor_client.report.axes import LinearAxis, Mark, interval_text
@@ -277,6 +278,32 @@ def test_warnings_are_shown_and_pointed_to() -> None:
     assert "The group “Female” is small." in page.text
     assert ("a", {"class": "whole", "href": "#warnings"}) in page.tags
     assert "warnings" not in {a.get("id") for _, a in page_of(TWELVE).tags}
+
+
+@pytest.mark.parametrize(
+    ("rates", "named"),
+    [
+        ({("Female",): (0.0006, 0.0, 0.002), ("Male",): (0.3, 0.29, 0.31)}, "“Female”"),
+        ({("Female",): (0.9991, 0.998, 1.0), ("Male",): (0.9999, 0.999, 1.0)}, "“Female” and “Male”"),
+        ({("Female",): (0.003, 0.002, 0.004), ("Male",): (0.995, 0.994, 0.9955)}, None),  # rare, and not nobody
+    ],
+)
+def test_a_model_that_decides_alike_for_a_whole_group_is_warned_of(rates: Rates, named: str | None) -> None:
+    text = page_of(invented_audit(rates)).text
+
+    assert ("decides alike for nearly everybody" in text) == (named is not None)
+    assert named is None or f"nearly everybody in {named}. Check that" in text
+
+
+def test_splits_at_fractions_of_whole_numbers_are_warned_of() -> None:
+    audit = invented_audit()
+    read = Provenance("a model", "xgboost", inputs=(("years of education", "f0"),), fractional=("years of education",))
+    question = replace(audit.question, source=audit.question.source.model_copy(update={"provenance": read}))
+    page = page_of(replace(audit, question=question))
+
+    assert "The model splits years of education at fractions" in page.text
+    assert "The auditor named its inputs: years of education ← f0." in page.text
+    assert "at fractions" not in page_of(audit).text
 
 
 def hostile_audit(text: str) -> AuditResult:
