@@ -43,6 +43,7 @@ READER_BUGS: Final = (
         (
             Edit(
                 "auditor_client/models/raw_inputs.py",
+                "require_raw",
                 "if len(outside) == len(splits) or (narrow",
                 "if len(outside) > len(splits) or (narrow and len(outside) < 0",
             ),
@@ -54,6 +55,7 @@ READER_BUGS: Final = (
         (
             Edit(
                 "auditor_client/models/formats/inputs.py",
+                "ModelInputs.noted",
                 "replace(provenance, inputs=inputs, fractional=fractional)",
                 "replace(provenance, fractional=fractional)",
             ),
@@ -62,7 +64,7 @@ READER_BUGS: Final = (
     ),
     Bug(
         "nobody is warned of a model that accepts everybody",
-        (Edit("auditor_client/report/model_warnings.py", "return nobody or everybody", "return nobody"),),
+        (Edit("auditor_client/report/model_warnings.py", "_alike", "return nobody or everybody", "return nobody"),),
         ("tests/unit/auditor_client/test_report.py::test_a_model_that_decides_alike_for_a_whole_group_is_warned_of",),
     ),
 )
