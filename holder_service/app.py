@@ -17,6 +17,7 @@ from holder_service.web.edge.dependencies import Authentication
 from holder_service.web.edge.head_requests import HeadAsGet
 from holder_service.web.edge.metrics import Metrics
 from holder_service.web.edge.rate_limits import RateLimits
+from holder_service.web.edge.release_rooms import ReleaseRooms
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.telemetry import Telemetry
 from holder_service.web.rest import (
@@ -82,7 +83,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.holder = holder
     app.state.metrics = Metrics()
-    app.state.release_slots = ReleaseSlots(holder.settings.concurrent_releases)
+    app.state.release_rooms = ReleaseRooms(holder.settings.concurrent_releases, holder.settings.release_quantum_ms)
     app.state.column_slots = ReleaseSlots(COLUMN_CALLS)
     rooms = (
         auditors, columns, trainings, watches, approvals, administrators, ledger, health, problem_pages, documentation,

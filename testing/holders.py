@@ -155,7 +155,7 @@ class TestedHolder:
 
     def end_background_work(self) -> None:
         """End the threads that ask the database whenever their turn comes: for tests that count its statements."""
-        for worker in (self.holder.preparation, self.holder.rounds, self.holder.notices):
+        for worker in (self.holder.preparation, *self.holder.rounds, self.holder.notices):
             worker.close()
 
     def is_intact(self) -> bool:

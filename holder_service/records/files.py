@@ -74,9 +74,9 @@ class RecordFiles:
             yield alone
 
     @contextmanager
-    def watching(self) -> Iterator[bool]:
-        """Answer watches alone, if nobody else does; whether that is so."""
-        with self._tried(".watching") as alone:
+    def watching(self, *, rehearsed: bool) -> Iterator[bool]:
+        """Answer watches about real people, or about rehearsals, alone if nobody else does; whether that is so."""
+        with self._tried(".watching-rehearsed" if rehearsed else ".watching") as alone:
             yield alone
 
     @contextmanager

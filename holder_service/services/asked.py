@@ -52,8 +52,8 @@ class Priced(Protocol):
     def refined(self) -> Refined | None:
         """The release that it refines, if it refines one."""
 
-    def work_s(self, factors: Work) -> float:
-        """How long the work on it is supposed to take at most, in seconds."""
+    def work_ms(self, factors: Work) -> Work:
+        """How long the work on it is supposed to take at most, part by part, in milliseconds."""
 
     def quote(self, version: int | None) -> AnyQuote:
         """What its quote says, for a version of the records."""

@@ -50,7 +50,7 @@ class Holder:
         engine: Encodes and counts records.
         files: What leads to them.
         preparation: Makes the values of derived columns.
-        rounds: Answers watches.
+        rounds: Answer watches: about real people, and about rehearsals.
         notices: Logs notices.
         reading: Where what auditors send for derived columns is read.
         provider: Whose tokens open accounts, in addition to keys; `None` if nobody's.
@@ -63,7 +63,7 @@ class Holder:
     files: RecordFiles
     pace: Pace
     preparation: Preparation
-    rounds: WatchRounds
+    rounds: tuple[WatchRounds, ...]
     notices: NoticeLog
     reading: Apart
     provider: IdentityProvider | None
@@ -94,7 +94,7 @@ class Holder:
         pace = Pace(factors, settings.release_quantum_ms)
         engine = open_engine(settings, files)
         preparation = Preparation(store, engine, files, pace)
-        rounds = WatchRounds(store, engine, files, signer)
+        rounds = tuple(WatchRounds(store, engine, files, signer, rehearsed=rehearsed) for rehearsed in (False, True))
         notices = NoticeLog(store, files, settings.thresholds, settings.home)
         provider = IdentityProvider.of(settings.oidc)
         return cls(settings, store, signer, engine, files, pace, preparation, rounds, notices, Apart(), provider)
@@ -102,12 +102,18 @@ class Holder:
     def wake(self) -> None:
         """Have everything made and answered that waits for it; returns at once."""
         self.preparation.wake()
-        self.rounds.wake()
+        self.wake_rounds()
+
+    def wake_rounds(self) -> None:
+        """Have all watches answered that are to be; returns at once."""
+        for rounds in self.rounds:
+            rounds.wake()
 
     def close(self) -> None:
         """Finish what is being written, break off what can be done again, and let go of the database."""
         self.preparation.close()
-        self.rounds.close()
+        for rounds in self.rounds:
+            rounds.close()
         self.notices.close()
         self.reading.close()
         self.engine.close()

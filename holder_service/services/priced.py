@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_s
+from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_ms
 from holder_service.domain.errors import Conflict
 from holder_service.domain.pricing import BatchPrice, entered, price
 from holder_service.mechanisms.base import Mechanism
@@ -161,9 +161,9 @@ class PricedPlan:
             batches = tuple(_refining(*one) for one in answered)
         return cls(plan, dataset, relation, terms, groups, charge, batches, size, columns, refined)
 
-    def work_s(self, factors: Work) -> float:
-        """How long the work on it is supposed to take at most, in seconds."""
-        return work_s(self.size, records_max=self.dataset.records_max, factors=factors)
+    def work_ms(self, factors: Work) -> Work:
+        """How long the work on it is supposed to take at most, part by part, in milliseconds."""
+        return work_ms(self.size, records_max=self.dataset.people_max, factors=factors)
 
     def quote(self, version: int | None) -> Quote:
         """What its quote says."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from holder_service.domain.deadlines import Work, require_bounded, work_s
+from holder_service.domain.deadlines import Work, require_bounded, work_ms
 from holder_service.learning.learners import LEARNERS
 from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.records.engines import Counts
@@ -83,9 +83,9 @@ class PricedTraining:
         """What the training costs, whole: its steps, added up. In ρ that is less than ε²/2."""
         return sum((step.charge for step in self.steps), NO_CHARGE).entered(self.terms)
 
-    def work_s(self, factors: Work) -> float:
-        """How long the work on it is supposed to take at most, in seconds: all steps, whatever each finds."""
-        return work_s(*[step.size for step in self.steps], records_max=self.dataset.records_max, factors=factors)
+    def work_ms(self, factors: Work) -> Work:
+        """How long the work on it is supposed to take at most, part by part, in milliseconds: all steps, whatever each finds."""
+        return work_ms(*[step.size for step in self.steps], records_max=self.dataset.people_max, factors=factors)
 
     def quote(self, version: int | None) -> TrainingQuote:
         """What its quote says."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_s
+from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_ms
 from holder_service.domain.verdict_distance import GroupCounts, steps_of, verdict_distance
 from holder_service.mechanisms.sparse_vector import SparseVectorMechanism
 from holder_service.records.engines import Counts
@@ -108,9 +108,9 @@ class PricedWatch:
         steps = steps_of(len(self.plan.groups), self.dataset.records_max)
         return replace(self.plan.size, added=self.plan.size.added + STEP_ADDITIONS * steps)
 
-    def work_s(self, factors: Work) -> float:
-        """How long setting it, or an answer of it, is supposed to take at most, in seconds."""
-        return work_s(self.size, records_max=self.dataset.records_max, factors=factors)
+    def work_ms(self, factors: Work) -> Work:
+        """How long setting it, or an answer of it, is supposed to take at most, part by part, in milliseconds."""
+        return work_ms(self.size, records_max=self.dataset.people_max, factors=factors)
 
     def quote(self, version: int | None) -> WatchQuote:
         """What its quote says."""

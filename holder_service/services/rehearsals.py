@@ -3,9 +3,18 @@
 from dataclasses import replace
 
 from holder_service.domain.ledger import Event
+from holder_service.services.ledger_store import LedgerStore
+from holder_service.storage import datasets
 from holder_service.storage.datasets import Dataset
 from shared.amounts import Loss
 from shared.rehearsals import Rehearsed
+
+
+def is_rehearsal(store: LedgerStore, name: str) -> bool | None:
+    """Whether a dataset's people are invented; `None` if there is no dataset of that name."""
+    with store.database.read() as connection:
+        found = datasets.find_dataset(connection, name)
+    return None if found is None else found.rehearsal is not None
 
 
 def charged(dataset: Dataset, price: Loss) -> Loss:

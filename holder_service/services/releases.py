@@ -226,6 +226,10 @@ def _charge(
         return EnteredRelease(stored, new=False)
     state = _as_priced(transaction, asked)
     dataset = state.dataset
+    if isinstance(priced, PricedWatch):
+        watching.require_room(transaction.connection, priced, auditor=asked.auditor, pace=pace)
+    if dataset.rehearsal is not None:
+        transaction.require_few("rehearsal", population=dataset.population, actor=asked.auditor, whose="free answers")
     approval = approvals.require_approved(transaction.connection, state, asked, now=transaction.now)
     account, cap = state.account.charged(asked.charge), state.cap.charged(asked.charge)
     pair = transaction.once(signing.in_force)  # asked under the lock: a rotation may have come between

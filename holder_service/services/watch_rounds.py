@@ -19,10 +19,13 @@ from holder_service.storage.watches import StoredWatch
 
 
 class WatchRounds(Worker):
-    """Answers what is to be answered."""
+    """Answers what is to be answered about real people, or about rehearsals: these have rounds of their own."""
 
-    def __init__(self, store: LedgerStore, engine: Engine, files: RecordFiles, signing: Signer) -> None:
-        super().__init__("watches", failed_waits_s=5)
+    def __init__(
+        self, store: LedgerStore, engine: Engine, files: RecordFiles, signing: Signer, *, rehearsed: bool
+    ) -> None:
+        super().__init__("rehearsed watches" if rehearsed else "watches", failed_waits_s=5)
+        self._rehearsed = rehearsed
         self._store = store
         self._engine = engine
         self._files = files
@@ -32,9 +35,10 @@ class WatchRounds(Worker):
         """Answer all that is to be, one after the other; whether all of it was answered."""
         failed: set[str] = set()
         while not self._closed.is_set():
-            with self._files.watching() as alone:
+            with self._files.watching(rehearsed=self._rehearsed) as alone:
                 while alone and not self._closed.is_set():
-                    pending = [one for one in self._store.look_up(watches.pending) if one.id not in failed]
+                    all_pending = self._store.look_up(partial(watches.pending, rehearsed=self._rehearsed))
+                    pending = [one for one in all_pending if one.id not in failed]
                     if not pending:
                         return not failed
                     if not self._succeeds(partial(self._answer, pending[0])):

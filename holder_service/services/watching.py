@@ -7,12 +7,14 @@ drawn and not committed was never seen, and one that was committed is the only o
 """
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from holder_service.domain.column_times import due_after
-from holder_service.domain.errors import NoRecords, VersionGone
+from holder_service.domain.errors import Conflict, NoRecords, VersionGone
 from holder_service.domain.ledger import Event
+from holder_service.domain.turns import RoundRobin
 from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.engines import Counts
 from holder_service.services import rehearsals
@@ -23,10 +25,11 @@ from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.populations import relation_of
 from holder_service.services.priced_watch import PricedWatch
 from holder_service.storage import datasets, releases, watches
+from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease
 from holder_service.storage.watches import StoredWatch
-from shared import nonces
+from shared import limits, nonces
 from shared.amounts import NO_LOSS
 from shared.problems import PlanRefused
 from shared.releases import AnswerToRequest, Entered, SerialisedAnswer
@@ -51,29 +54,63 @@ def keep(
     stored = StoredWatch(
         id=release.id, auditor=release.auditor, dataset=release.dataset, sequence=release.sequence,
         noisy_threshold=state.noisy_threshold, changed=state.is_changed,
-        work_ms=max(round(1000 * priced.work_s(pace.factors)), 1),
+        work_ms=_work_ms(priced, pace),
     )  # fmt: skip
     watches.store(transaction.connection, stored)
-    _begin(transaction, [stored], release.version, pace)
+    _begin(transaction, [stored], priced.dataset, pace)
 
 
 def begin_again(transaction: Transaction, dataset: Dataset, pace: Pace) -> None:
     """Have all watches about a dataset that have further answers answer its new records."""
     if dataset.version is not None:
-        _begin(transaction, watches.open_ones(transaction.connection, dataset.name), dataset.version, pace)
+        _begin(transaction, watches.open_ones(transaction.connection, dataset.name), dataset, pace)
 
 
-def _begin(transaction: Transaction, some: list[StoredWatch], version: int, pace: Pace) -> None:
-    """Fix when each is due: after all that are to be answered before it."""
-    names = {one.id for one in some}
-    waiting = [
-        one.due for one in watches.pending(transaction.connection) if one.id not in names and one.due is not None
-    ]
-    after = max([transaction.now, *waiting])
-    for watch in some:
-        ahead_s = (after - transaction.now).total_seconds()
-        after = due_after(transaction.now, ahead_s + watch.work_ms / 1000, quantum_ms=pace.quantum_ms)
-        watches.change(transaction.connection, replace(watch, version=version, begun=transaction.now, due=after))
+def require_room(connection: Connection, priced: PricedWatch, *, auditor: str, pace: Pace) -> None:
+    """Refuse a watch whose auditor has enough of them: whenever records are loaded, all have to be answered.
+
+    Raises:
+        Conflict: One answer of each of the auditor's open watches would take too long together.
+    """
+    open_ms = sum(watch.work_ms for watch in watches.open_ones_of(connection, auditor))
+    if open_ms and open_ms + _work_ms(priced, pace) > 1000 * limits.RELEASE_QUEUE_S_MAX:
+        raise Conflict(
+            f"One answer of each of your open watches would take more than {limits.RELEASE_QUEUE_S_MAX} seconds "
+            "together, and one auditor gets no more: ask about fewer rules, or about a smaller dataset."
+        )
+
+
+def _work_ms(priced: PricedWatch, pace: Pace) -> int:
+    return max(round(priced.work_ms(pace.factors).total), 1)
+
+
+def _begin(transaction: Transaction, begun: list[StoredWatch], dataset: Dataset, pace: Pace) -> None:
+    """Fix when each is due, and anew when those are that wait: auditors take turns (docs/adr/0059-fair-turns.md).
+
+    What is due first is being answered, and its time stays. Watches about rehearsals wait for each other alone.
+    """
+    now, names = transaction.now, {watch.id for watch in begun}
+    rehearsed = dataset.rehearsal is not None
+    pending = watches.pending(transaction.connection, rehearsed=rehearsed)
+    current, *waiting = [watch for watch in pending if watch.id not in names] or [None]
+    again = [replace(watch, version=dataset.version, begun=now, due=None) for watch in begun]
+    after = now if current is None or current.due is None else max(now, current.due)
+    for watch in in_turns([*waiting, *again], served=None if current is None else current.auditor):
+        ahead_s = (after - now).total_seconds()
+        after = due_after(now, ahead_s + watch.work_ms / 1000, quantum_ms=pace.quantum_ms)
+        if watch.due != after:
+            watches.change(transaction.connection, replace(watch, due=after))
+
+
+def in_turns(waiting: Iterable[StoredWatch], *, served: str | None) -> Iterator[StoredWatch]:
+    """Watches in the order of their auditors' turns, after one turn of an auditor."""
+    turns: RoundRobin[StoredWatch] = RoundRobin()
+    if served is not None:
+        turns.count_turn(served)
+    for watch in waiting:
+        turns.add(watch.auditor, watch)
+    while turns:
+        yield turns.take()
 
 
 def draw(store: LedgerStore, watch: StoredWatch, *, engine: Counts) -> DrawnAnswer | None:

@@ -66,6 +66,11 @@ class Dataset:
         """The dataset that it is a rehearsal of; None where its people are real."""
         return None if self.rehearsal is None else self.rehearsal.of
 
+    @property
+    def people_max(self) -> int:
+        """How many people the modelled work allows for: the declared maximum, or as many as were invented."""
+        return self.records_max if self.rehearsal is None else self.rehearsal.people
+
 
 def find_population(connection: Connection, name: str) -> Population | None:
     """The population of a name, if there is one."""

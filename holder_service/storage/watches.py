@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, exists, func, insert, select, update
 
-from holder_service.storage.tables import entries, releases, watches
+from holder_service.storage.tables import datasets, entries, releases, watches
 from shared.watches import ANSWER_KIND
 
 
@@ -67,14 +67,24 @@ def open_ones(connection: Connection, dataset: str) -> list[StoredWatch]:
 
     After a restore nobody knows what a watch answered before it, so it has none.
     """
+    return _open_ones(connection, watches.c.dataset == dataset)
+
+
+def open_ones_of(connection: Connection, auditor: str) -> list[StoredWatch]:
+    """Those of an auditor that have further answers, about all datasets."""
+    return _open_ones(connection, watches.c.auditor == auditor)
+
+
+def _open_ones(connection: Connection, which: ColumnElement[bool]) -> list[StoredWatch]:
     restored = select(func.coalesce(func.max(entries.c.sequence), 0)).where(entries.c.kind == "restore")
     still = ~watches.c.changed & (watches.c.sequence > restored.scalar_subquery())
-    return _watches(connection.execute(select(watches).where(watches.c.dataset == dataset, still).order_by("sequence")))
+    return _watches(connection.execute(select(watches).where(which, still).order_by("sequence")))
 
 
-def pending(connection: Connection) -> list[StoredWatch]:
-    """All that have a version to answer, the first that is due first."""
-    waiting = select(watches).where(watches.c.version.is_not(None))
+def pending(connection: Connection, *, rehearsed: bool) -> list[StoredWatch]:
+    """All about rehearsals, or about real people, that have a version to answer; the first that is due first."""
+    invented = exists().where(datasets.c.name == watches.c.dataset, datasets.c.rehearsal.is_not(None))
+    waiting = select(watches).where(watches.c.version.is_not(None), invented if rehearsed else ~invented)
     return sorted(_watches(connection.execute(waiting)), key=lambda one: (str(one.due), one.sequence))
 
 

@@ -19,6 +19,7 @@ from holder_service.services.access import KEY_BEGINS, Caller, authenticate, cal
 from holder_service.services.holder import Holder
 from holder_service.web.edge.lanes import LOOKING_UP, Lane
 from holder_service.web.edge.problems import problem_response
+from holder_service.web.edge.release_rooms import ReleaseRooms
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.roles import METRICS, needs_key
 from shared.text import Name
@@ -85,9 +86,9 @@ async def _holder(request: Request) -> Holder:
     return holder
 
 
-async def _slots(request: Request) -> ReleaseSlots:
-    slots: ReleaseSlots = request.app.state.release_slots
-    return slots
+async def _rooms(request: Request) -> ReleaseRooms:
+    rooms: ReleaseRooms = request.app.state.release_rooms
+    return rooms
 
 
 async def _column_slots(request: Request) -> ReleaseSlots:
@@ -96,7 +97,7 @@ async def _column_slots(request: Request) -> ReleaseSlots:
 
 
 TheHolder = Annotated[Holder, Depends(_holder)]
-TheSlots = Annotated[ReleaseSlots, Depends(_slots)]
+TheRooms = Annotated[ReleaseRooms, Depends(_rooms)]
 TheColumnSlots = Annotated[ReleaseSlots, Depends(_column_slots)]
 PathName = Annotated[Name, Path()]
 """A name in a path."""

@@ -5,6 +5,7 @@ into handing over instead of into answers. So what every call or release does ha
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -40,6 +41,23 @@ class Lane:
             Unavailable: As `outcome`.
         """
         return await outcome(self._threads.submit(partial(work, *given, **named)))
+
+
+class FairLane:
+    """A lane in which each auditor has only so many pieces of work at once, so that auditors take turns there."""
+
+    def __init__(self, name: str, threads: int = 1, *, share: int = 1) -> None:
+        self._lane = Lane(name, threads)
+        self._gates: defaultdict[str, asyncio.Semaphore] = defaultdict(partial(asyncio.Semaphore, share))
+
+    async def do_soon(self, auditor: str, work: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T:
+        """Have some work done, behind what waits of the auditor and one piece or so of each other auditor.
+
+        Raises:
+            Unavailable: As `outcome`.
+        """
+        async with self._gates[auditor]:
+            return await self._lane.do_soon(work, *given, **named)
 
 
 async def outcome(queued: Future[T]) -> T:

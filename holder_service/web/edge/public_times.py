@@ -4,41 +4,87 @@ A release has two. At the first, its deadline, the count and the draw are done a
 its sequence number, the budget, the head and the stored answer change then. At the second, one quantum later, the
 answer leaves. What takes longer than its period waits for the double of it.
 
-Plans at once share the processor. They are drawn one after the other, so that none makes another overrun: the deadline
-of each is when it and all before it would be done if each took its modelled time.
+Requests at once share the processor. They are drawn one after the other, so that none makes another overrun, and
+auditors take turns. When a turn begins follows from when requests came and from the modelled time of each, so a
+deadline is fixed when its turn begins (docs/adr/0059-fair-turns.md).
 """
 
 import asyncio
+import math
 import time
 
-from holder_service.domain.deadlines import public_time_s, release_deadline_s
+from holder_service.domain.deadlines import Work, public_time_s, release_deadline_s
+from holder_service.domain.errors import RateLimited
+from holder_service.domain.turns import DrawTurn, DrawTurns
 from holder_service.web.edge.lanes import Lane
+from shared import limits
 
 
 class DrawQueue:
-    """The plans of one process that are to be drawn, first come, first served.
+    """The priced requests of one process that are to be drawn; auditors take turns.
 
     Attributes:
-        lane: Draws one plan at a time.
+        lane: Draws one request at a time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, quantum_ms: int) -> None:
         self.lane = Lane("draw")
-        self._done_s = 0.0
+        self._quantum_ms = quantum_ms
+        self._turns = DrawTurns()
+        self._waiting: dict[DrawTurn, asyncio.Future[float]] = {}
+        self._timer: asyncio.TimerHandle | None = None
 
-    def deadline_s(self, *, begun_s: float, work_s: float, quantum_ms: int) -> float:
-        """The deadline of a plan that joins the queue now: it has to ask for its turn before anything is awaited.
+    async def turn(self, auditor: str, *, begun_s: float, work: Work) -> float:
+        """Wait until a request is to be drawn: then ask `lane` before anything else is awaited.
 
         Args:
+            auditor: Who asks; the auditors take turns.
             begun_s: When its work began, by the monotonic clock.
-            work_s: How long that is supposed to take at most.
-            quantum_ms: The holder's quantum.
+            work: How long its parts are supposed to take at most, in milliseconds.
 
         Returns:
-            Seconds after it began; a function of when plans came and how large they are.
+            Its deadline in seconds after it began: a function of when requests came, of whom, and how large they are.
+
+        Raises:
+            RateLimited: The auditor's requests that wait would take too long together.
         """
-        self._done_s = max(self._done_s, begun_s) + work_s
-        return release_deadline_s(self._done_s - begun_s, quantum_ms=quantum_ms)
+        if self._quantum_ms == 0:
+            return 0.0
+        turn = DrawTurn(auditor, begun_s, (work.total - work.pauses) / 1000, work.pauses / 1000)
+        self._require_room(turn)
+        begins = asyncio.get_running_loop().create_future()
+        self._waiting[turn] = begins
+        self._turns.join(turn)
+        self._begin()
+        try:
+            done_s = await begins
+        finally:
+            self._waiting.pop(turn, None)
+            self._turns.leave(turn)
+        return release_deadline_s(done_s - begun_s, quantum_ms=self._quantum_ms)
+
+    def _require_room(self, turn: DrawTurn) -> None:
+        """Refuse a request whose auditor has enough waiting; nothing of it is measured."""
+        waiting_s = self._turns.waiting_s(turn.auditor)
+        if waiting_s and waiting_s + turn.work_s > limits.RELEASE_QUEUE_S_MAX:
+            raise RateLimited(
+                f"Your requests that wait to be drawn would take more than {limits.RELEASE_QUEUE_S_MAX} seconds "
+                "together: ask again when one of them was answered. Nothing was charged.",
+                retry_after_s=max(math.ceil((self._turns.next_s or 0.0) - time.monotonic()), 1),
+            )
+
+    def _begin(self) -> None:
+        """Begin the turns that are next, one quantum ahead of their modelled time, so that an idle processor works."""
+        ahead_s = self._quantum_ms / 1000
+        for turn, done_s in self._turns.begin(time.monotonic() + ahead_s):
+            begins = self._waiting[turn]
+            if not begins.done():
+                begins.set_result(done_s)
+        if self._timer is not None:
+            self._timer.cancel()
+        next_s = self._turns.next_s
+        loop = asyncio.get_running_loop()
+        self._timer = None if next_s is None else loop.call_at(next_s - ahead_s, self._begin)
 
 
 async def wait_until_public(begun_s: float, period_s: float) -> tuple[float, bool]:

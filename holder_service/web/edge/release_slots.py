@@ -11,21 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from holder_service.domain.errors import RateLimited
-from holder_service.web.edge.lanes import PREPARING, Lane
-from holder_service.web.edge.public_times import DrawQueue
 
 
 class ReleaseSlots:
-    """Slots for plans under way in one process; each auditor may wait with as many plans as it may hold slots.
-
-    Attributes:
-        preparing: Prices plans that hold a slot.
-        draws: The plans that hold a slot and are to be drawn.
-    """
+    """Slots for plans under way in one process; each auditor may wait with as many plans as it may hold slots."""
 
     def __init__(self, slots: int) -> None:
-        self.preparing = Lane("prepare", PREPARING)
-        self.draws = DrawQueue()
         self._free = slots
         self._share = -(-slots // 2)
         self._held: Counter[str] = Counter()

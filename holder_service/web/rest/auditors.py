@@ -14,7 +14,7 @@ from holder_service.services.populations import relation_of
 from holder_service.storage import ledger, metadata
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
 from holder_service.web.edge.roles import AnyCaller, Auditor
 from holder_service.web.rest.answers import DatasetList, ReleaseList, summaries
 from holder_service.web.rest.contract import refusals
@@ -49,10 +49,10 @@ PageSize = Annotated[int, Query(ge=1, le=1000, description="The most releases in
     openapi_extra=refusals(*REFUSALS, "column-not-ready"),
 )
 async def release_plan(
-    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, plan: Plan, *, purpose: Purpose = None
+    holder: TheHolder, rooms: TheRooms, caller: Auditor, dataset: PathDataset, plan: Plan, *, purpose: Purpose = None
 ) -> Response:
     """Answer a plan: charged once, however often it is asked; where it refines a release, the difference."""
-    return await released(holder, slots, caller, dataset=dataset, asked=plan, listed_at="releases", purpose=purpose)
+    return await released(holder, rooms, caller, dataset=dataset, asked=plan, listed_at="releases", purpose=purpose)
 
 
 @router.get("/v1/keys", tags=["public"], openapi_extra=refusals("unavailable"))

@@ -16,7 +16,7 @@ from holder_service.storage.approvals import StoredApproval
 from holder_service.storage.releases import StoredRelease
 from holder_service.web.edge.lanes import outcome
 from holder_service.web.edge.public_times import wait_until_public
-from holder_service.web.edge.release_slots import ReleaseSlots
+from holder_service.web.edge.release_rooms import ReleaseRooms
 from holder_service.web.edge.telemetry import note_release
 from shared.approvals import Approval
 from shared.text import Words
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 async def released(
-    holder: Holder, slots: ReleaseSlots, caller: Caller, *,
+    holder: Holder, rooms: ReleaseRooms, caller: Caller, *,
     dataset: str, asked: Asked, listed_at: str, purpose: str | None,
 ) -> Response:  # fmt: skip
     """Answer what is asked: charged once, however often it is asked.
@@ -53,13 +53,14 @@ async def released(
         purpose: What it is asked for, in the auditor's words.
     """
     quantum_ms = holder.settings.release_quantum_ms
-    async with slots.taken(caller.name):
+    room = await rooms.room(holder.store, dataset)
+    async with room.slots.taken(caller.name):
         # From here the deadline runs. Whoever asks cannot stretch the time that the work has: the body is there, and
         # how long a plan waits for its slot depends on public deadlines alone.
         begun_s = time.monotonic()
         try:
-            prepared = await slots.preparing.do_soon(
-                releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, asked=asked,
+            prepared = await room.preparing.do_soon(
+                caller.name, releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, asked=asked,
                 purpose=purpose,
             )  # fmt: skip
         except ColumnNotReady:
@@ -71,14 +72,14 @@ async def released(
             prepared = await outcome(releases.request_approval(holder.store, unapproved=prepared, proof=caller.proof))
             _log.info("approval requested", extra={"actor": caller.name})
         if isinstance(prepared, StoredApproval):
-            shown = await slots.preparing.do_soon(
-                approvals.own, holder.store, auditor=caller.name, dataset=dataset, identity=prepared.id
+            shown = await room.preparing.do_soon(
+                caller.name, approvals.own, holder.store, auditor=caller.name, dataset=dataset, identity=prepared.id
             )
             return Response(shown.model_dump_json(), 202, media_type="application/json")
-        work_s = prepared.priced.work_s(holder.pace.factors)
-        deadline_s = slots.draws.deadline_s(begun_s=begun_s, work_s=work_s, quantum_ms=quantum_ms)
+        work = prepared.priced.work_ms(holder.pace.factors)
+        deadline_s = await room.draws.turn(caller.name, begun_s=begun_s, work=work)
         try:
-            drawn = await slots.draws.lane.do(releases.draw, prepared, engine=holder.engine)
+            drawn = await room.draws.lane.do(releases.draw, prepared, engine=holder.engine)
         finally:
             due_s, overran = await wait_until_public(begun_s, deadline_s)
             _note_deadline(deadline_s, overran=overran)

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from holder_service.services import releases
 from holder_service.services.asked import AnyQuote
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
 from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import TrainingList, summaries
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
@@ -42,7 +42,7 @@ async def quote_training(holder: TheHolder, caller: Auditor, dataset: PathDatase
 )  # fmt: skip
 async def release_training(
     holder: TheHolder,
-    slots: TheSlots,
+    rooms: TheRooms,
     caller: Auditor,
     dataset: PathDataset,
     training: Training,
@@ -51,7 +51,7 @@ async def release_training(
 ) -> Response:
     """Learn a model from the records under noise: charged once, however often it is asked."""
     return await released(
-        holder, slots, caller, dataset=dataset, asked=training, listed_at="trainings", purpose=purpose
+        holder, rooms, caller, dataset=dataset, asked=training, listed_at="trainings", purpose=purpose
     )
 
 

@@ -10,7 +10,7 @@ from holder_service.services import releases, watching
 from holder_service.services.asked import AnyQuote
 from holder_service.services.watching import ListedWatch
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheSlots
+from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
 from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import WatchList, WatchSummary
 from holder_service.web.rest.auditors import PLAN_REFUSALS
@@ -42,11 +42,11 @@ async def quote_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, 
     openapi_extra=refusals(*REFUSALS),
 )
 async def set_watch(
-    holder: TheHolder, slots: TheSlots, caller: Auditor, dataset: PathDataset, watch: Watch, *, purpose: Purpose = None
+    holder: TheHolder, rooms: TheRooms, caller: Auditor, dataset: PathDataset, watch: Watch, *, purpose: Purpose = None
 ) -> Response:
     """Have a verdict watched: charged once and whole; the current version is answered next, then every new one."""
-    answer = await released(holder, slots, caller, dataset=dataset, asked=watch, listed_at="watches", purpose=purpose)
-    holder.rounds.wake()
+    answer = await released(holder, rooms, caller, dataset=dataset, asked=watch, listed_at="watches", purpose=purpose)
+    holder.wake_rounds()
     return answer
 
 
