@@ -913,10 +913,83 @@ BUGS: Final = (
         "a deadline that forgets the plans before",
         (
             Edit(
+                "holder_service/domain/turns.py",
+                "DrawTurns.begin",
+                "self._free_s = max(self._free_s, turn.begun_s) + turn.work_s",
+                "self._free_s = turn.begun_s + turn.work_s",
+            ),
+        ),
+        ("tests/unit/holder_service/test_turns.py",),
+    ),
+    Bug(
+        "plans are drawn first come, first served",
+        (
+            Edit(
+                "holder_service/domain/turns.py",
+                "RoundRobin.take",
+                "auditor = min(self._waiting, key=lambda name: self._served.get(name, 0))",
+                "auditor = next(iter(self._waiting))",
+            ),
+        ),
+        ("tests/unit/holder_service/test_turns.py",),
+    ),
+    Bug(
+        "rehearsals wait in the line of real requests",
+        (
+            Edit(
+                "holder_service/web/edge/release_rooms.py",
+                "ReleaseRooms.room",
+                "return self._rehearsed if self._known[dataset] else self._real",
+                "return self._real",
+            ),
+        ),
+        ("tests/integration/test_fair_turns.py::test_a_plan_is_answered_while_a_rehearsal_is_counted",),
+    ),
+    Bug(
+        "a rehearsal takes the time of the people who are rehearsed",
+        (
+            Edit(
+                "holder_service/storage/datasets.py",
+                "Dataset.people_max",
+                "self.records_max if self.rehearsal is None else self.rehearsal.people",
+                "self.records_max",
+            ),
+        ),
+        ("tests/integration/test_fair_turns.py::test_the_work_on_a_rehearsal_is_that_of_its_own_people",),
+    ),
+    Bug(
+        "watches are answered first come, first served",
+        (
+            Edit(
+                "holder_service/services/watching.py",
+                "_begin",
+                "for watch in in_turns([*waiting, *again], served=None if current is None else current.auditor):",
+                "for watch in [*waiting, *again]:",
+            ),
+        ),
+        ("tests/integration/test_fair_turns.py::test_auditors_take_turns_with_their_watches",),
+    ),
+    Bug(
+        "watches about rehearsals come before real ones",
+        (
+            Edit(
+                "holder_service/services/watching.py",
+                "_begin",
+                "pending = watches.pending(transaction.connection, rehearsed=rehearsed)",
+                "pending = [watch for kind in (False, True) for watch in "
+                "watches.pending(transaction.connection, rehearsed=kind)]",
+            ),
+        ),
+        ("tests/integration/test_fair_turns.py::test_watches_about_rehearsals_are_not_before_those_about_real_people",),
+    ),
+    Bug(
+        "one auditor's requests fill the queue",
+        (
+            Edit(
                 "holder_service/web/edge/public_times.py",
-                "DrawQueue.deadline_s",
-                "self._done_s = max(self._done_s, begun_s) + work_s",
-                "self._done_s = begun_s + work_s",
+                "DrawQueue._require_room",
+                "waiting_s + turn.work_s > limits.RELEASE_QUEUE_S_MAX",
+                "waiting_s < 0",
             ),
         ),
         ("tests/unit/holder_service/test_public_times.py",),

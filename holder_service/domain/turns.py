@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class RoundRobin(Generic[T]):
-    """What waits for a turn. The next turn is for the auditor whose last one is longest ago, and for its oldest item."""
+    """What waits for a turn: the next one is for the auditor whose last one is longest ago, and for its oldest item."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[T]] = {}

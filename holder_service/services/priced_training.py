@@ -84,7 +84,7 @@ class PricedTraining:
         return sum((step.charge for step in self.steps), NO_CHARGE).entered(self.terms)
 
     def work_ms(self, factors: Work) -> Work:
-        """How long the work on it is supposed to take at most, part by part, in milliseconds: all steps, whatever each finds."""
+        """How long all steps are supposed to take at most, whatever each finds, part by part, in milliseconds."""
         return work_ms(*[step.size for step in self.steps], records_max=self.dataset.people_max, factors=factors)
 
     def quote(self, version: int | None) -> TrainingQuote:

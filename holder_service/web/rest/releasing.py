@@ -60,8 +60,8 @@ async def released(
         begun_s = time.monotonic()
         try:
             prepared = await room.preparing.do_soon(
-                caller.name, releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset, asked=asked,
-                purpose=purpose,
+                caller.name, releases.prepare, holder.store, holder.files, auditor=caller.name, dataset=dataset,
+                asked=asked, purpose=purpose,
             )  # fmt: skip
         except ColumnNotReady:
             holder.preparation.wake()  # the process that was at it may have been ended
