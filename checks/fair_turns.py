@@ -5,8 +5,8 @@
 A holder in a process of its own has a small register, and the rehearsal of a dataset that is declared for 50 million
 people. An auditor with a budget asks a small plan again and again: alone, beside 16 free plans of 1 000 rules at once,
 renewed as long as it lasts, and beside these and the answers of 400 free watches. Then the same about real people:
-beside another auditor who has a budget and asks plans of 1 000 rules about the register. All is measured in one run, so the
-ratios hold on a noisy machine. `--quantum 0` shows what the deadlines cover.
+beside another auditor who has a budget and asks plans of 1 000 rules about the register. All is measured in one
+run, so the ratios hold on a noisy machine. `--quantum 0` shows what the deadlines cover.
 
 It fails if the median beside the free crowd is more than three times that alone.
 """
