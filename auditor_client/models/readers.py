@@ -54,11 +54,21 @@ _SCORES: Final = Reader("sklearn_scores", classes=_SCORED_BY_SKLEARN)
 _RULES: Final = Reader("sklearn_tree", classes=("",))
 """Refuses by name what no other reader reads."""
 _FORMATS: Final = "auditor_client.models.formats."
+_SAVED_LIGHTGBM: Final = f"{_FORMATS}saved_boosters.SavedLightGBM"
+_SAVED_XGBOOST: Final = f"{_FORMATS}saved_boosters.SavedXGBoost"
 READERS: Final = (
     Reader("skops_files", is_file=lambda content: content.startswith(b"PK\x03\x04")),
     Reader("formats.own_json", (f"{_FORMATS}own_json.OwnModel",), is_own_json),
-    Reader("formats.lightgbm", ("lightgbm.", f"{_FORMATS}lightgbm_text.LightGBMModel"), is_lightgbm),
-    Reader("formats.xgboost", ("xgboost.", f"{_FORMATS}xgboost_document.XGBoostModel"), is_xgboost),
+    Reader(
+        "formats.lightgbm",
+        ("lightgbm.", f"{_FORMATS}lightgbm_text.", _SAVED_LIGHTGBM),
+        is_lightgbm,
+    ),
+    Reader(
+        "formats.xgboost",
+        ("xgboost.", f"{_FORMATS}xgboost_document.", _SAVED_XGBOOST),
+        is_xgboost,
+    ),
     Reader("formats.catboost", ("catboost.", f"{_FORMATS}catboost.CatBoostModel"), is_catboost),
     Reader("formats.onnx", ("onnx.", f"{_FORMATS}onnx.OnnxModel"), is_onnx),
     Reader("formats.pmml", (f"{_FORMATS}pmml.PmmlFile",), is_pmml),

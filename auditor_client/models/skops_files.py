@@ -33,6 +33,7 @@ from sklearn import (
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models.files import SAVE
+from auditor_client.models.formats.saved_boosters import put_back, taken_out
 from auditor_client.models.refusals import why_not
 
 UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -125,8 +126,12 @@ def load_file(content: bytes, name: str) -> Any:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            types = _types(archive, name)
-        return skops.io.loads(content, trusted=sorted(types))
+            schema = _schema(archive, name)
+            boosters = taken_out(schema, name)
+            types = _types(schema, name)
+            if boosters:
+                content = _with_schema(archive, schema)
+            return put_back(skops.io.loads(content, trusted=sorted(types)), boosters, archive, name)
     except ModelRefused:
         raise
     except Exception as error:  # a hostile file may make the reader fail in any way: one answer
@@ -136,8 +141,19 @@ def load_file(content: bytes, name: str) -> Any:
         ) from error
 
 
-def _types(archive: zipfile.ZipFile, name: str) -> set[str]:
-    """The types that a skops file wants built, all of them on our list; unpacks within bounds."""
+def _with_schema(archive: zipfile.ZipFile, schema: Any) -> bytes:
+    """The archive with another schema."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as changed:
+        for entry in archive.infolist():
+            if entry.filename != "schema.json":
+                changed.writestr(entry.filename, archive.read(entry))
+        changed.writestr("schema.json", json.dumps(schema))
+    return content.getvalue()
+
+
+def _schema(archive: zipfile.ZipFile, name: str) -> Any:
+    """What a skops file says that it holds; unpacks within bounds."""
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     if any(entry.endswith((".pkl", ".pickle", ".joblib")) for entry in names):
@@ -150,8 +166,13 @@ def _types(archive: zipfile.ZipFile, name: str) -> set[str]:
         raise ModelRefused(
             f"{name} unpacks to {unpacked} bytes in {len(entries)} entries: too large for a model. {SAVE}"
         )
+    return json.loads(archive.read("schema.json"))
+
+
+def _types(schema: Any, name: str) -> set[str]:
+    """The types that a skops file wants built, all of them on our list."""
     types = set()
-    for state in _states(json.loads(archive.read("schema.json"))):
+    for state in _states(schema):
         loader, kind = str(state.get("__loader__")), f"{state.get('__module__')}.{state.get('__class__')}"
         allowed = _ALLOWED.get(loader)
         if allowed is None or not allowed.fullmatch(kind) or not _plain_inside(state):

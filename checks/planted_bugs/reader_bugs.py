@@ -7,6 +7,7 @@ from checks.planted_bugs.bug import Bug, Edit
 _TENSORS: Final = "auditor_client/models/formats/onnx_tensors.py"
 _GIVEN_FILE_TESTS: Final = "tests/unit/auditor_client/test_only_the_given_file.py"
 _RAW_INPUTS_TESTS: Final = "tests/unit/auditor_client/test_raw_inputs.py"
+_SAVED_TESTS: Final = "tests/unit/auditor_client/formats/test_saved_boosters.py"
 
 READER_BUGS: Final = (
     Bug(
@@ -66,5 +67,29 @@ READER_BUGS: Final = (
         "nobody is warned of a model that accepts everybody",
         (Edit("auditor_client/report/model_warnings.py", "_alike", "return nobody or everybody", "return nobody"),),
         ("tests/unit/auditor_client/test_report.py::test_a_model_that_decides_alike_for_a_whole_group_is_warned_of",),
+    ),
+    Bug(
+        "a booster in a skops file keeps the trees behind its best iteration",
+        (
+            Edit(
+                "auditor_client/models/formats/saved_boosters.py",
+                "_lightgbm",
+                "if isinstance(best, int) and 0 < best",
+                "if isinstance(best, int) and 0 > best",
+            ),
+        ),
+        (f"{_SAVED_TESTS}::test_what_the_estimator_adds_to_its_booster_is_kept",),
+    ),
+    Bug(
+        "a number that XGBoost takes for missing is not looked at",
+        (
+            Edit(
+                "auditor_client/models/formats/saved_boosters.py",
+                "_xgboost",
+                "math.isnan(missing)",
+                "missing == missing or math.isnan(missing)",
+            ),
+        ),
+        (f"{_SAVED_TESTS}::test_a_model_that_takes_a_number_for_missing_is_refused",),
     ),
 )

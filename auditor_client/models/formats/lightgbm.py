@@ -89,6 +89,8 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
 
 def _in_memory(model: Any) -> tuple[LightGBMModel, Any, list[Any] | None]:
     """A model's text, its Booster, and the labels of its classes."""
+    if isinstance(getattr(model, "document", None), LightGBMModel):  # out of a skops file
+        return model.document, model.booster, model.classes_.tolist() or None
     if type(model).__name__ not in ("Booster", "LGBMClassifier", "LGBMRegressor"):
         raise ModelRefused(f"{type(model).__name__} is not read as a LightGBM model. {_READ}")
     labels = model.classes_.tolist() if hasattr(model, "classes_") else None

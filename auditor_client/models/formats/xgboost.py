@@ -92,6 +92,8 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
 
 def _in_memory(model: Any) -> tuple[XGBoostModel, list[Any] | None]:
     """A model's document, and the labels of its classes."""
+    if isinstance(getattr(model, "document", None), XGBoostModel):  # out of a skops file
+        return model.document, model.classes_.tolist() or None
     if type(model).__name__ not in ("Booster", "XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor"):
         raise ModelRefused(f"{type(model).__name__} is not read as an XGBoost model. {_READ}")
     missing = getattr(model, "missing", math.nan)

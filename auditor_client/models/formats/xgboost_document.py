@@ -85,6 +85,8 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
         ModelRefused: It is damaged, of another version, or of another booster.
     """
     document = (parsed_ubjson if content[:2] == b"{L" else parsed_json)(content, name)
+    if isinstance(document, dict) and document.keys() == {"Config", "Model"}:
+        document = document["Model"]  # as a Booster's state has it, beside how it was trained
     whole = DocumentPart(document, name).known("learner", "version", "Config")
     version = tuple(whole["version"].integers(0, 1000, 3))
     if not (version[:2] >= FIRST and version[0] <= LAST_MAJOR):
