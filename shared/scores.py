@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from shared import limits
 from shared.problems import InvalidPlan, TooLarge, UnknownColumn
@@ -39,9 +39,24 @@ def _finite(number: float) -> float:
     raise ValueError(f"A number of a score document is finite and within ±{limits.SCORE_NUMBER_MAX:g}.")
 
 
+def _bounded(length_max: int) -> BeforeValidator:
+    """Refuse a list that is too long before its items are looked at."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list | tuple) and len(value) > length_max:
+            raise ValueError(f"The list has {len(value)} items, and at most {length_max} are admitted.")
+        return value
+
+    return BeforeValidator(check)
+
+
 Number = Annotated[StrictInt | StrictFloat, AfterValidator(_finite), AfterValidator(float)]
-Numbers = Annotated[tuple[Number, ...], Field(max_length=limits.SCORE_NUMBERS_MAX, fail_fast=True)]
-Nodes = Annotated[tuple[StrictInt, ...], Field(max_length=limits.SCORE_NODES_MAX, fail_fast=True)]
+Numbers = Annotated[
+    tuple[Number, ...], Field(max_length=limits.SCORE_NUMBERS_MAX, fail_fast=True), _bounded(limits.SCORE_NUMBERS_MAX)
+]
+Nodes = Annotated[
+    tuple[StrictInt, ...], Field(max_length=limits.SCORE_NODES_MAX, fail_fast=True), _bounded(limits.SCORE_NODES_MAX)
+]
 
 
 class ScoreTree(RequestModel):
@@ -93,9 +108,17 @@ class Trees(RequestModel):
     """The precision of all arithmetic."""
     base: Number = 0.0
     """What the sum begins with."""
-    tests: tuple[Predicate, ...] = Field(max_length=limits.SCORE_TESTS_MAX, fail_fast=True)
+    tests: Annotated[
+        tuple[Predicate, ...],
+        Field(max_length=limits.SCORE_TESTS_MAX, fail_fast=True),
+        _bounded(limits.SCORE_TESTS_MAX),
+    ]
     """The comparisons that nodes name by index, from 0."""
-    trees: tuple[ScoreTree, ...] = Field(min_length=1, max_length=limits.SCORE_TREES_MAX, fail_fast=True)
+    trees: Annotated[
+        tuple[ScoreTree, ...],
+        Field(min_length=1, max_length=limits.SCORE_TREES_MAX, fail_fast=True),
+        _bounded(limits.SCORE_TREES_MAX),
+    ]
     """The trees, in the order in which they are added."""
     mean: StrictBool = False
     """Whether the sum is divided by the number of trees."""
@@ -193,14 +216,20 @@ class Terms(RequestModel):
     """The precision of all arithmetic."""
     base: Number = 0.0
     """What the sum begins with."""
-    terms: tuple[Term, ...] = Field(max_length=limits.SCORE_TERMS_MAX, fail_fast=True)
+    terms: Annotated[
+        tuple[Term, ...], Field(max_length=limits.SCORE_TERMS_MAX, fail_fast=True), _bounded(limits.SCORE_TERMS_MAX)
+    ]
     """The terms, in the order in which they are added."""
 
 
 class Dense(RequestModel):
     """One layer: of each unit its bias, then weight times input, added input by input in order; then the activation."""
 
-    weights: tuple[Numbers, ...] = Field(min_length=1, max_length=limits.SCORE_UNITS_MAX, fail_fast=True)
+    weights: Annotated[
+        tuple[Numbers, ...],
+        Field(min_length=1, max_length=limits.SCORE_UNITS_MAX, fail_fast=True),
+        _bounded(limits.SCORE_UNITS_MAX),
+    ]
     """A row of weights for each unit."""
     bias: Numbers
     """Of each unit, what its sum begins with."""
@@ -221,9 +250,17 @@ class Layers(RequestModel):
     """Which kind of document it is."""
     precision: Precision
     """The precision of all arithmetic."""
-    inputs: tuple[Term, ...] = Field(min_length=1, max_length=limits.SCORE_UNITS_MAX, fail_fast=True)
+    inputs: Annotated[
+        tuple[Term, ...],
+        Field(min_length=1, max_length=limits.SCORE_UNITS_MAX, fail_fast=True),
+        _bounded(limits.SCORE_UNITS_MAX),
+    ]
     """What the first layer gets: a term each."""
-    layers: tuple[Dense, ...] = Field(min_length=1, max_length=limits.SCORE_LAYERS_MAX, fail_fast=True)
+    layers: Annotated[
+        tuple[Dense, ...],
+        Field(min_length=1, max_length=limits.SCORE_LAYERS_MAX, fail_fast=True),
+        _bounded(limits.SCORE_LAYERS_MAX),
+    ]
     """The layers, first to last."""
 
     @model_validator(mode="after")
@@ -252,7 +289,11 @@ class RuleList(RequestModel):
 
     kind: Literal["list"]
     """Which kind of document it is."""
-    cases: tuple[Case, ...] = Field(max_length=limits.RULES_PER_PLAN_MAX, fail_fast=True)
+    cases: Annotated[
+        tuple[Case, ...],
+        Field(max_length=limits.RULES_PER_PLAN_MAX, fail_fast=True),
+        _bounded(limits.RULES_PER_PLAN_MAX),
+    ]
     """The rules, in the order in which they are tried."""
     otherwise: ScoreValue
     """The value of whom no rule matches."""
@@ -263,11 +304,17 @@ class Choice(RequestModel):
 
     kind: Literal["choice"]
     """Which kind of document it is."""
-    categories: tuple[Text, ...] = Field(min_length=2, max_length=limits.SCORE_CLASSES_MAX, fail_fast=True)
+    categories: Annotated[
+        tuple[Text, ...],
+        Field(min_length=2, max_length=limits.SCORE_CLASSES_MAX, fail_fast=True),
+        _bounded(limits.SCORE_CLASSES_MAX),
+    ]
     """What it can say, in order."""
-    of: tuple[Annotated[Trees | Terms | Layers, Field(discriminator="kind")], ...] = Field(
-        min_length=2, max_length=limits.SCORE_CLASSES_MAX, fail_fast=True
-    )
+    of: Annotated[
+        tuple[Annotated[Trees | Terms | Layers, Field(discriminator="kind")], ...],
+        Field(min_length=2, max_length=limits.SCORE_CLASSES_MAX, fail_fast=True),
+        _bounded(limits.SCORE_CLASSES_MAX),
+    ]
     """A document for each category: its number."""
 
     @model_validator(mode="after")

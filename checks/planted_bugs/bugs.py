@@ -922,6 +922,16 @@ BUGS: Final = (
         ("tests/unit/holder_service/test_turns.py",),
     ),
     Bug(
+        "score documents are read first come, first served",
+        (Edit("holder_service/services/apart.py", "TurnLock.taken", "add(name, begins)", 'add("", begins)'),),
+        ("tests/unit/holder_service/test_turn_lock.py",),
+    ),
+    Bug(
+        "a list of a score document is read before its length is looked at",
+        (Edit("shared/scores.py", "_bounded", "len(value) > length_max", "len(value) < 0"),),
+        ("tests/unit/holder_service/test_score_documents.py",),
+    ),
+    Bug(
         "plans are drawn first come, first served",
         (
             Edit(

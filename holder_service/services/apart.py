@@ -14,14 +14,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from holder_service.core_dumps import forbid_core_dumps
 from holder_service.domain.errors import HolderError, Unavailable
+from holder_service.domain.turns import RoundRobin
 from holder_service.private_files import keep_new_files_private
 from shared.problems import PlanRefused
 
@@ -41,30 +43,73 @@ class WorkFailed(RuntimeError):
     """What was done apart failed in a way that nobody expected; names the kind of error alone."""
 
 
+class TurnLock:
+    """A lock whose holders take turns by name (`domain.turns`)."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._taken = False
+        self._waiting: RoundRobin[threading.Event] = RoundRobin()
+
+    @contextmanager
+    def taken(self, name: str) -> Iterator[None]:
+        """Wait for a turn and have it."""
+        begins = threading.Event()
+        with self._guard:
+            self._waiting.add(name, begins)
+            self._next()
+        begins.wait()
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._taken = False
+                self._next()
+
+    def waiting(self, name: str) -> tuple[threading.Event, ...]:
+        """What a name waits for."""
+        with self._guard:
+            return self._waiting.of(name)
+
+    def _next(self) -> None:
+        if not self._taken and self._waiting:
+            self._taken = True
+            self._waiting.take().set()
+
+
 class Apart:
-    """A child that does work for this process, one piece after the other."""
+    """A child that does work for this process, one piece after the other; those whom it is done for take turns."""
 
     def __init__(self, *, niceness: int = READING) -> None:
         self._niceness = niceness
-        self._turn = threading.Lock()
+        self._turns = TurnLock()
         self._child: subprocess.Popen[bytes] | None = None
         self._closed = False
 
+    def for_account(self, account: str) -> "ApartFor":
+        """The same child, with the turns of an account."""
+        return ApartFor(self, account)
+
     def run(self, work: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Do some work apart, after all that was asked for before, and wait for it.
+        """Do some work apart that nobody waits for by name."""
+        return self.run_for("", partial(work, *arguments, **named))
+
+    def run_for(self, account: str, work: Callable[[], T]) -> T:
+        """Do some work apart in an account's turn, and wait for it.
 
         Args:
-            work: A function of a module, which raises what it refuses; any other error is `WorkFailed`.
-            arguments, named: Picklable, as what it returns is.
+            account: Whom it is done for.
+            work: A function of a module, which raises what it refuses; any other error is `WorkFailed`. Its
+                arguments are picklable, as what it returns is.
 
         Raises:
             Unavailable: The child was ended, or could not be started.
             WorkFailed: The work failed.
         """
-        with self._turn:
+        with self._turns.taken(account):
             try:
                 answers, questions = self._pipes()
-                pickle.dump(partial(work, *arguments, **named), questions)
+                pickle.dump(work, questions)
                 questions.flush()
                 done, outcome = pickle.load(answers)  # noqa: S301 - of our own child
             except (OSError, EOFError, pickle.UnpicklingError):
@@ -76,7 +121,7 @@ class Apart:
 
     def rest(self) -> None:
         """End the child until there is work again."""
-        with self._turn:
+        with self._turns.taken(""):
             self._end()
 
     def close(self) -> None:
@@ -115,6 +160,18 @@ class Apart:
                 with suppress(OSError):  # what was not written yet cannot be
                     if pipe is not None:
                         pipe.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ApartFor:
+    """A child with the turns of one account, for what calls `run`."""
+
+    apart: Apart
+    account: str
+
+    def run(self, work: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        """As `Apart.run_for`."""
+        return self.apart.run_for(self.account, partial(work, *arguments, **named))
 
 
 def serve_parent(parent: int, niceness: int) -> None:

@@ -27,7 +27,7 @@ from holder_service.domain.ledger import Event
 from holder_service.records.files import RecordFiles
 from holder_service.records.linked import read_linked
 from holder_service.records.person_keys import PersonSecret
-from holder_service.services.apart import Apart
+from holder_service.services.apart import ApartFor
 from holder_service.services.asked_columns import AskedColumn, keyed_digest
 from holder_service.services.column_jobs import Pace, delete, readiness, remove_files, require_ready, to_be_made
 from holder_service.services.datasets import read_dataset, require_dataset
@@ -106,7 +106,7 @@ def link(
     column: StoredColumn,
     source: Path,
     media_type: str,
-    apart: Apart,
+    apart: ApartFor,
 ) -> ColumnDescription:
     """Take the linked values of a column: all of a file, or none. Sent again they are the same.
 

@@ -52,7 +52,8 @@ class Holder:
         preparation: Makes the values of derived columns.
         rounds: Answer watches: about real people, and about rehearsals.
         notices: Logs notices.
-        reading: Where what auditors send for derived columns is read.
+        reading: Where score documents are read.
+        linking: Where files of linked values are.
         provider: Whose tokens open accounts, in addition to keys; `None` if nobody's.
     """
 
@@ -66,6 +67,7 @@ class Holder:
     rounds: tuple[WatchRounds, ...]
     notices: NoticeLog
     reading: Apart
+    linking: Apart
     provider: IdentityProvider | None
 
     @classmethod
@@ -97,7 +99,9 @@ class Holder:
         rounds = tuple(WatchRounds(store, engine, files, signer, rehearsed=rehearsed) for rehearsed in (False, True))
         notices = NoticeLog(store, files, settings.thresholds, settings.home)
         provider = IdentityProvider.of(settings.oidc)
-        return cls(settings, store, signer, engine, files, pace, preparation, rounds, notices, Apart(), provider)
+        return cls(
+            settings, store, signer, engine, files, pace, preparation, rounds, notices, Apart(), Apart(), provider
+        )
 
     def wake(self) -> None:
         """Have everything made and answered that waits for it; returns at once."""
@@ -116,6 +120,7 @@ class Holder:
             rounds.close()
         self.notices.close()
         self.reading.close()
+        self.linking.close()
         self.engine.close()
         if self.provider is not None:
             self.provider.close()

@@ -10,7 +10,6 @@ import os
 import secrets
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -50,31 +49,38 @@ _log = logging.getLogger(__name__)
 
 
 class SparkConnection:
-    """Does work in a Spark session, which begins with the first work or with `start`."""
+    """Does work in a Spark session, which begins with the first work or with `start`.
+
+    Whether a worker answers is asked in the background, at times that follow from nothing but when the last one
+    answered. Whoever asks for it is told the last answer at once: anybody may, without a key, so it must neither run a
+    job nor wait for one that counts.
+    """
 
     def __init__(self, settings: SparkSettings, *, scratch: Path) -> None:
         self._settings = settings
         self._scratch = scratch
         self._guard = threading.Lock()
         self._spark: SparkSession | None = None
-        self._asked_s = float("-inf")
         self._answered = False
-        self._closed = False
-        self._starting: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._asking = threading.Thread(target=self._ask_again_and_again, name="spark-ready", daemon=True)
 
     def start(self) -> None:
-        """Begin the session in a thread of its own, if none is at it; what fails is tried again by the first work."""
-        if self._starting is None or not self._starting.is_alive():
-            self._starting = threading.Thread(target=self._try_to_begin, name="spark-start", daemon=True)
-            self._starting.start()
+        """Begin the session in a thread of its own, which then asks now and then whether a worker answers."""
+        self._asking.start()
 
-    def _try_to_begin(self) -> None:
-        with suppress(Unavailable):
-            self._session()
+    def _ask_again_and_again(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self.run(lambda spark: spark.range(1, numPartitions=1).count(), within_s=BEATS_WITHIN_S)
+                self._answered = True
+            except Unavailable:
+                self._answered = False
+            self._closed.wait(ASKED_AGAIN_S)
 
     def close(self) -> None:
         """Break off all work, and end the session."""
-        self._closed = True
+        self._closed.set()
         spark, self._spark = self._spark, None
         if spark is not None:
             try:
@@ -84,17 +90,7 @@ class SparkConnection:
                 _log.warning("spark session could not be ended", extra={"error": type(error).__name__})
 
     def is_ready(self) -> bool:
-        """Whether a worker answers; asked at most every few seconds, and not before the session is there."""
-        if self._spark is None:
-            self.start()
-            return False
-        if time.monotonic() - self._asked_s > ASKED_AGAIN_S:
-            try:
-                self.run(lambda spark: spark.range(1, numPartitions=1).count(), within_s=BEATS_WITHIN_S)
-                self._answered = True
-            except Unavailable:
-                self._answered = False
-            self._asked_s = time.monotonic()
+        """Whether a worker answered when it was asked last."""
         return self._answered
 
     def run(
@@ -142,7 +138,7 @@ class SparkConnection:
 
     def _session(self) -> SparkSession:
         with self._guard:
-            if self._closed:
+            if self._closed.is_set():
                 raise Unavailable("The holder is being stopped: nothing was changed. Ask again.")
             if self._spark is None:
                 try:

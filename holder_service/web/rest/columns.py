@@ -53,7 +53,13 @@ async def make_column(
         body = await read_bounded(request, bytes_max=limits.COLUMN_BODY_BYTES_MAX, media_type="application/json")
         # A document of many megabytes is read apart: nothing else would be answered meanwhile.
         asked = await run_in_threadpool(
-            holder.reading.run, read_column, body, caller.name, dataset, declared.schema, holder.files.secret
+            holder.reading.for_account(caller.name).run,
+            read_column,
+            body,
+            caller.name,
+            dataset,
+            declared.schema,
+            holder.files.secret,
         )
         if isinstance(asked, list):
             raise RequestValidationError(asked)
@@ -84,7 +90,7 @@ async def link_values(holder: TheHolder, slots: TheColumnSlots, own: OwnColumn, 
             ):
                 described = await run_in_threadpool(
                     columns.link, holder.store, holder.files, holder.pace, column=own, source=upload,
-                    media_type=came.media_type, apart=holder.reading,
+                    media_type=came.media_type, apart=holder.linking.for_account(own.auditor),
                 )  # fmt: skip
         except TimeoutError:
             raise TooSlow(limit_s=LINKED_READ_S) from None
