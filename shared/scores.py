@@ -68,7 +68,11 @@ class ScoreTree(RequestModel):
     """Of each node, where a record goes on whom the test matches: the index of a later node, or −l − 1 for leaf l."""
     no: Nodes
     """The same for all others."""
-    values: Annotated[Numbers, Field(min_length=1)]
+    values: Annotated[
+        tuple[Number, ...],
+        Field(min_length=1, max_length=limits.SCORE_NUMBERS_MAX, fail_fast=True),
+        _bounded(limits.SCORE_NUMBERS_MAX),
+    ]
     """Of each leaf, what it adds."""
 
     @model_validator(mode="after")
