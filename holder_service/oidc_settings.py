@@ -38,7 +38,8 @@ class OidcSettings:
         account_claim: The claim that names the account; a path into objects begins with a slash.
         roles_claim: The claim with the roles; a path into objects begins with a slash, such as `/realm_access/roles`.
         roles: Which of its values stand for which role: `value=role`, with spaces between. Where there are any, a
-            token opens an account only with a value for the account's own role.
+            token opens an account only with a value for the account's own role. Without any, tokens open
+            auditors' accounts alone. The console needs some.
     """
 
     issuer: str
@@ -106,6 +107,7 @@ class OidcSettings:
                 f"{PREFIX}AUDITOR_CLIENT_ID needs {PREFIX}AUDIENCE, and to be neither that nor {PREFIX}CLIENT_ID: "
                 "auditors' programs are a public client of their own."
             )
+        roles = _roles(given.get("ROLES", ""))
         redirect_url = given.get("REDIRECT_URL")
         if client_id is not None and not (
             redirect_url and is_address(redirect_url, plain=True) and redirect_url.endswith(CALLBACK)
@@ -113,11 +115,16 @@ class OidcSettings:
             raise InvalidSettings(
                 f"{PREFIX}CLIENT_ID needs {PREFIX}REDIRECT_URL, such as https://holder.example{CALLBACK}."
             )
+        if client_id is not None and not roles:
+            raise InvalidSettings(
+                f"{PREFIX}CLIENT_ID needs {PREFIX}ROLES: the console is for the holder's own people, and a token opens "
+                "no account of theirs without a mapped role."
+            )
         return cls(
             issuer, audience, client_id, secret(environment, f"{PREFIX}CLIENT_SECRET"), redirect_url,
             given.get("SCOPE", SCOPE), auditor_client_id, given.get("AUDITOR_SCOPE", AUDITOR_SCOPE),
             given.get("ACCOUNT_CLAIM", ACCOUNT_CLAIM), given.get("ROLES_CLAIM", ROLES_CLAIM),
-            _roles(given.get("ROLES", "")),
+            roles,
         )  # fmt: skip
 
 

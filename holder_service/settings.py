@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,14 +14,36 @@ from holder_service.oidc_settings import OidcSettings
 from holder_service.secret_settings import secret
 from holder_service.set_up_errors import InvalidSettings
 from shared.notices import DAYS_DEFAULT, PERCENT_DEFAULT, Thresholds
-from shared.text import Words
+from shared.text import NAME_PATTERN, Words
 
 _Choice = TypeVar("_Choice", bound=str)
 QUANTUM_MS_DEFAULT: Final = 25
 QUANTUM_MS_MAX: Final = 10_000
 REQUESTS_PER_S_DEFAULT: Final = 200
 CONCURRENT_RELEASES_DEFAULT: Final = 32
+RECORDS_READS_PER_DAY_DEFAULT: Final = 5
+ROOT_CHARACTERS_MAX: Final = 200
 SPARK_MASTER_DEFAULT: Final = "local[*]"
+
+
+class RecordsRoot(NamedTuple):
+    """A folder from which the operator lets files be loaded by their URL.
+
+    Attributes:
+        url: The folder's URL.
+        dataset: The only dataset whose records may be loaded from it; `None` for any.
+    """
+
+    url: str
+    dataset: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> "RecordsRoot":
+        """From a setting: `dataset=url`, or `url`."""
+        dataset, equals, url = text.partition("=")
+        if equals and not set(":/") & set(dataset):
+            return cls(url, dataset)
+        return cls(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +90,11 @@ class Settings:
             default one in the home, which every worker then has to reach.
         spark_ui: `true` has a session of its own serve Spark's pages, which show how much was read, and so how many
             people there are.
-        records_roots: URLs of folders, with spaces between, from which administrators may have files of records loaded
-            by their URL; without any, files are sent.
+        records_roots: URLs of folders, with spaces between, from which administrators and data stewards may have files
+            of records loaded by their URL; without any, files are sent. `dataset=url` ties a folder to the one dataset
+            that may be loaded from it, which is safer: whoever declares another dataset cannot have these files read.
+        records_reads_per_day: How many loads and checks by URL there may be of one root within a day, whoever asks.
+            Each tells its caller whether the files fit, so allow few.
         notice_percent: How much of a cap or a budget is spent, in per cent, when there is a notice of it.
         notice_days: How many days before a budget or a key ends there is a notice of it.
     """
@@ -87,6 +112,7 @@ class Settings:
     spark_store: str | None = None
     spark_ui: bool = False
     records_roots: tuple[str, ...] = ()
+    records_reads_per_day: int = RECORDS_READS_PER_DAY_DEFAULT
     oidc: OidcSettings | None = None
     notice_percent: int = PERCENT_DEFAULT
     notice_days: int = DAYS_DEFAULT
@@ -148,6 +174,16 @@ class Settings:
         """The folder of uploads that are not loaded yet."""
         return self.home / "incoming"
 
+    @property
+    def load_errors(self) -> Path:
+        """The folder of what was wrong with files that were read by their URL."""
+        return self.home / "load-errors"
+
+    @property
+    def roots_of_records(self) -> tuple[RecordsRoot, ...]:
+        """The folders from which files are loaded by their URL."""
+        return tuple(map(RecordsRoot.of, self.records_roots))
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
         """Read each setting from the variable of its name in capitals, after HOLDER_; secret ones also from files.
@@ -175,7 +211,8 @@ class Settings:
             environment.get("HOLDER_SPARK_MASTER") or SPARK_MASTER_DEFAULT,
             _url(environment, "HOLDER_SPARK_STORE"),
             _one_of(environment, "HOLDER_SPARK_UI", ("false", "true")) == "true",
-            _urls(environment, "HOLDER_RECORDS_ROOTS"),
+            _roots(environment, "HOLDER_RECORDS_ROOTS"),
+            _number(environment, "HOLDER_RECORDS_READS_PER_DAY", RECORDS_READS_PER_DAY_DEFAULT, smallest=1),
             OidcSettings.from_environment(environment),
             _number(environment, "HOLDER_NOTICE_PERCENT", PERCENT_DEFAULT, smallest=1, largest=100),
             _number(environment, "HOLDER_NOTICE_DAYS", DAYS_DEFAULT, smallest=1, largest=365),
@@ -219,6 +256,21 @@ def _urls(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
     for one in given:
         if not re.fullmatch(r"[a-z][a-z0-9+.-]*:/.+", one):
             raise InvalidSettings(f"{name} takes URLs of folders, such as file:///srv/records or s3a://bucket/records.")
+    return given
+
+
+def _roots(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Roots, each tied to a dataset or not. Callers are shown them, so no password may be in one."""
+    given = tuple((environment.get(name) or "").split())
+    for text in given:
+        root = RecordsRoot.of(text)
+        _urls({name: root.url}, name)
+        if root.dataset is not None and not re.fullmatch(NAME_PATTERN, root.dataset):
+            raise InvalidSettings(f"{name}: {root.dataset!r} is not a dataset's name. It takes URL or dataset=URL.")
+        if len(root.url) > ROOT_CHARACTERS_MAX:
+            raise InvalidSettings(f"{name} takes URLs of at most {ROOT_CHARACTERS_MAX} characters.")
+        if urlsplit(root.url).password is not None:
+            raise InvalidSettings(f"{name} has a password in a URL, and callers are shown it: give it to the engine.")
     return given
 
 

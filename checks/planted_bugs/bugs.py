@@ -10,6 +10,7 @@ from checks.planted_bugs.bug import Bug, Edit
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
 from checks.planted_bugs.reader_bugs import READER_BUGS
+from checks.planted_bugs.load_bugs import LOAD_BUGS
 from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"
@@ -53,6 +54,7 @@ _NOTICES_TESTS: Final = "tests/integration/test_notices.py"
 
 BUGS: Final = (
     *LEARNING_BUGS,
+    *LOAD_BUGS,
     *CHAIN_BUGS,
     *SIGN_IN_BUGS,
     *APPROVAL_BUGS,

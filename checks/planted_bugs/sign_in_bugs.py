@@ -78,8 +78,13 @@ SIGN_IN_BUGS: Final = (
     ),
     Bug(
         "a role that the provider took away counts",
-        (Edit(_ACCESS, "require_in_force", " or (proof.roles is not None and account.role not in proof.roles)", ""),),
+        (Edit(_ACCESS, "require_in_force", " or account.role not in proof.roles", ""),),
         (f"{_BEARER_TESTS}::test_who_has_no_account_in_their_role_is_refused_alike",),
+    ),
+    Bug(
+        "without mapped roles a token opens any account",
+        (Edit(_TOKENS, "Tokens._roles", "return UNMAPPED", 'return frozenset({"auditor", "administrator"})'),),
+        (f"{_BEARER_TESTS}::test_where_no_roles_are_mapped_a_token_opens_auditors_accounts_alone",),
     ),
     Bug(
         "a disabled account is open to its token",

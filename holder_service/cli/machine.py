@@ -10,11 +10,13 @@ import typer
 
 from holder_service.cli.calls import clear_errors, new_file, own_holder, report_format
 from holder_service.cli.output import AsJson, notify, show_drill, show_overlaps, show_verification
+from holder_service.domain.errors import fault_text
 from holder_service.services import holder, ledger_reading
 from holder_service.services.backup import DATABASE, back_up, back_up_into, newest, restore
 from holder_service.services.drill import drill
 from holder_service.services.overlaps import find_overlaps
 from holder_service.services.transparency import transparency_report
+from holder_service.services.url_reads import errors_of
 from holder_service.settings import Settings
 from holder_service.web.console.transparency import transparency_document, transparency_page
 
@@ -79,6 +81,22 @@ def list_overlaps(as_json: AsJson = False) -> None:
     with clear_errors(), own_holder() as own:
         found = asdict(find_overlaps(own.store, own.engine, own.files))
     show_overlaps(found, found["overlaps"], as_json)
+
+
+@commands.command("load-errors")
+def show_load_errors(
+    entry: Annotated[int, typer.Argument(help="The ledger entry of the load or check by URL, as its refusal says.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what was wrong with files that were loaded or checked by their URL; keep it to yourself."""
+    with clear_errors():
+        found = errors_of(Settings.from_environment().load_errors, entry)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        print(f"{found['url']}, read at {found['at']} (entry {found['entry']}):")
+        for error in found["errors"]:
+            print(fault_text(error["field"], error["detail"]))
 
 
 @commands.command("backup")

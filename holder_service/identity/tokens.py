@@ -64,12 +64,16 @@ class RefusedToken(Unauthenticated):
         return f"You are not signed in: {WHY[self.reason]}. Sign in again, or use a key."
 
 
+UNMAPPED: Final = frozenset({"auditor"})
+"""The roles of every token where `HOLDER_OIDC_ROLES` maps none: a claim that people choose themselves opens no more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom a token vouches for: an account's name, the roles it has there if those are asked for, and until when."""
+    """Whom a token vouches for: an account's name, the roles it has there, and until when."""
 
     account: str
-    roles: frozenset[str] | None
+    roles: frozenset[str]
     expires: datetime
     issuer: str
 
@@ -171,9 +175,10 @@ class Tokens:
         expires = datetime.fromtimestamp(claims["exp"], UTC) + timedelta(seconds=SKEW_S)
         return Identity(account, self._roles(claims), expires, self._settings.issuer)
 
-    def _roles(self, claims: Claims) -> frozenset[str] | None:
+    def _roles(self, claims: Claims) -> frozenset[str]:
+        """The roles that the provider gives; where none are mapped, a token vouches for auditors alone."""
         if not self._settings.roles:
-            return None
+            return UNMAPPED
         found = _at(claims, self._settings.roles_claim)
         values = found.split() if isinstance(found, str) else found if isinstance(found, list) else []
         return frozenset(role for value, role in self._settings.roles if value in values)

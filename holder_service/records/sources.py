@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.file_urls import COPIED_BYTES, file_system, local_path
+from holder_service.settings import RecordsRoot
 
 SPLIT_BYTES: Final = 2**26
 MEDIA_TYPES: Final = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet"}
@@ -190,14 +191,24 @@ def _line(source: Any) -> bytes:
     return b"".join(parts)
 
 
-def admitted(url: str, roots: Sequence[str]) -> str | None:
-    """A URL in the form that roots have, if it is under one of them; a link of this machine leads where it leads."""
+def admitted(url: str, roots: Sequence[RecordsRoot]) -> tuple[str, RecordsRoot] | None:
+    """A URL in the form that roots have, and the root that it is under, if there is one.
+
+    A link of this machine leads where it leads. What cannot be a path, such as a text with a NUL, is under no root.
+    """
 
     def plain(one: str) -> str:
         path = local_path(one)
         return (path.resolve().as_uri() if path is not None else one).rstrip("/")
 
-    if ".." in unquote(url).split("/") or "?" in url or "#" in url:
+    decoded = unquote(url)
+    if ".." in decoded.split("/") or "?" in url or "#" in url or not decoded.isprintable():
         return None
-    asked = plain(url)
-    return asked if any(asked == root or asked.startswith(f"{root}/") for root in map(plain, roots)) else None
+    try:
+        asked = plain(url)
+    except ValueError:
+        return None
+    for root in roots:
+        if asked == (folder := plain(root.url)) or asked.startswith(f"{folder}/"):
+            return asked, root
+    return None

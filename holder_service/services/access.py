@@ -218,7 +218,7 @@ def require_in_force(connection: Connection, proof: Proof, *, now: datetime) -> 
         raise Unauthenticated
     named = re.fullmatch(NAME_PATTERN, proof.account)
     account = accounts.find_account(connection, proof.account) if named else None  # a store takes not every text
-    if account is None or account.disabled or (proof.roles is not None and account.role not in proof.roles):
+    if account is None or account.disabled or account.role not in proof.roles:
         raise Forbidden(
             NO_ACCOUNT.format(
                 account=f"the account {proof.account!r}" if named else "an account of another name than yours"

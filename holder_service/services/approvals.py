@@ -22,7 +22,7 @@ from holder_service.services.apart import Apart
 from holder_service.services.asked import Asked, AskedRelease
 from holder_service.services.budgets import shown
 from holder_service.services.datasets import require_dataset, require_real
-from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.ledger_store import TOO_MANY, LedgerStore, Transaction
 from holder_service.services.populations import unmerged
 from holder_service.storage import accounts, approvals, columns, datasets, ledger
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
@@ -179,7 +179,10 @@ def write_down(transaction: Transaction, state: AccountState, asked: AskedReleas
         transaction.rest_on(found.sequence)
         return found
     transaction.require_few(
-        "approval-requested", population=state.dataset.population, actor=asked.auditor, whose="requests for approval"
+        "approval-requested",
+        population=state.dataset.population,
+        actor=asked.auditor,
+        refusal=TOO_MANY.format(limits.FREE_ENTRIES_PER_DAY_MAX, "requests for approval"),
     )
     _require_few_open(connection, asked, now=now)
     approvals.forget(connection, now=now)

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from holder_service.domain.errors import Conflict, HolderError, RestoreUnrecorded, Unavailable
 from holder_service.domain.ledger import Entry, Event, Kind
@@ -24,6 +24,10 @@ from shared import limits
 from shared.problems import PlanRefused
 from shared.releases import LedgerPosition
 
+TOO_MANY: Final = (
+    "You have made {} {} about these people within a day, withdrawn or deleted ones included, and one auditor may make "
+    "no more: ask again tomorrow."
+)
 T = TypeVar("T")
 P = ParamSpec("P")
 Clock = Callable[[], datetime]
@@ -58,22 +62,30 @@ class Transaction:
         self._head = self.last.position
         return self.last
 
-    def require_few(self, kind: Kind, *, population: str, actor: str, whose: str) -> None:
-        """Refuse another entry of a kind that costs nothing, once somebody made as many within a day as anybody may.
+    def require_few(
+        self,
+        kind: Kind,
+        *,
+        population: str | None = None,
+        actor: str | None = None,
+        subject: str | None = None,
+        maximum: int = limits.FREE_ENTRIES_PER_DAY_MAX,
+        refusal: str,
+    ) -> None:
+        """Refuse another entry of a kind that costs nothing, once as many were made within a day as may be.
 
         Args:
-            whose: What those entries are about, as the refusal says it to who made them.
+            population, actor, subject: Which entries count; all where none is named.
+            maximum: How many there may be.
+            refusal: What is said to the caller.
 
         Raises:
-            Conflict: So it is.
+            Conflict: The maximum is reached.
         """
-        made = EntryFilter(kind=kind, actor=actor, population=population)
+        made = EntryFilter(kind=kind, actor=actor, population=population, subject=subject)
         number = ledger_views.number_within(self.connection, timedelta(days=1), made, now=self.now)
-        if number >= limits.FREE_ENTRIES_PER_DAY_MAX:
-            raise Conflict(
-                f"You have made {limits.FREE_ENTRIES_PER_DAY_MAX} {whose} about these people within a day, withdrawn "
-                "or deleted ones included, and one auditor may make no more: ask again tomorrow."
-            )
+        if number >= maximum:
+            raise Conflict(refusal)
 
     def rest_on(self, sequence: int) -> None:
         """Have an entry anchored before anything is answered: its own process may have died after its commit."""

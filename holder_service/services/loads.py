@@ -1,18 +1,16 @@
 """Loads of records: all of a file as a new version, or nothing and the version before stays (2-privacy §2)."""
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from holder_service.domain.errors import Conflict, InvalidRequest, Unavailable
+from holder_service.domain.errors import Conflict, Unavailable
 from holder_service.domain.ledger import Event
 from holder_service.records import progress
 from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
 from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.progress import LoadState, Report, unseen
-from holder_service.records.sources import admitted
 from holder_service.services import watching
 from holder_service.services.column_jobs import Pace, begin_again
 from holder_service.services.datasets import read_dataset, require_dataset, require_real
@@ -122,21 +120,6 @@ def under_way(store: LedgerStore, files: RecordFiles, name: str) -> tuple[LoadSt
     """
     read_dataset(store, name)
     return progress.under_way(files.incoming, name)
-
-
-def require_admitted(url: str, roots: Sequence[str]) -> str:
-    """The URL of files that the holder may read by itself: under one of the roots that its operator allows.
-
-    Raises:
-        InvalidRequest: It is not.
-    """
-    found = admitted(url, roots)
-    if found is None:
-        allowed = (
-            "no folder, because HOLDER_RECORDS_ROOTS names none" if not roots else f"these folders: {', '.join(roots)}"
-        )
-        raise InvalidRequest(f"The holder loads from {allowed}. Give the URL of a file in one, or send the file.")
-    return found
 
 
 def _record_version(

@@ -30,6 +30,7 @@ class EntryFilter:
         account: By or about it, as actor, auditor, subject or owner of a key.
         since, until: Of that time or later; before that time; in UTC.
         actor: Whose doing it is.
+        subject: What it concerns, such as a key's id.
     """
 
     kind: Kind | None = None
@@ -40,9 +41,12 @@ class EntryFilter:
     since: datetime | None = None
     until: datetime | None = None
     actor: str | None = None
+    subject: str | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        wanted = {name: getattr(self, name) for name in ("kind", "population", "dataset", "auditor", "actor")}
+        wanted = {
+            name: getattr(self, name) for name in ("kind", "population", "dataset", "auditor", "actor", "subject")
+        }
         found: list[ColumnElement[bool]] = [
             entries.c[name] == value for name, value in wanted.items() if value is not None
         ]

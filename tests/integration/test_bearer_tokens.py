@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_who_has_no_account_in_their_role_is_refused_alike(
 def test_what_is_no_name_is_looked_up_in_no_database(
     lasting_holders: TestedHolder, provider: InventedProvider, name: str
 ) -> None:
-    identity = Identity(name, None, datetime.now(UTC) + timedelta(minutes=1), provider.issuer)
+    identity = Identity(name, frozenset(), datetime.now(UTC) + timedelta(minutes=1), provider.issuer)
     with pytest.raises(Forbidden) as refusal:
         caller_of(lasting_holders.holder.store, identity)
 
@@ -90,6 +91,22 @@ def test_a_token_for_an_auditor_opens_nothing_of_an_administrator(
     both = provider.token(roles=["pafer-auditors", "pafer-admins"])
 
     refused(holder.auditor("GET", "/admin/auditors", key=both), "forbidden", holder=holder)
+
+
+def test_where_no_roles_are_mapped_a_token_opens_auditors_accounts_alone(
+    provider: InventedProvider, tmp_path: Path
+) -> None:
+    """An account claim that people choose themselves must not make an administrator of whoever is called so."""
+    stopped = stopped_holder(tmp_path)
+    with opened(
+        replace(stopped.settings, oidc=provider.settings(roles=())), stopped.admin_key, stopped.auditor_key
+    ) as holder:
+        auditor = holder.auditor("GET", "/datasets", key=provider.token(roles=[]))
+        named = provider.token(sub="administrator", roles=["administrator", "pafer-admins"])
+        refused(holder.auditor("GET", "/admin/auditors", key=named), "forbidden", holder=holder)
+        refused(holder.auditor("GET", "/datasets", key=named), "forbidden", holder=holder)
+
+    assert auditor.status_code == 200
 
 
 def test_an_account_that_is_closed_is_closed_to_its_token_at_once(

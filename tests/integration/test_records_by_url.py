@@ -5,9 +5,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
+from holder_service.cli import app
 from holder_service.services.holder import initialise
+from holder_service.services.url_reads import wait_for_coarse_time
 from testing.console_visitors import Page, visitor
 from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.registers import DECLARATION, register_csv
@@ -52,16 +57,116 @@ def test_what_is_under_no_root_is_refused_whether_it_is_there_or_not(
     assert "loads from these folders" in refused.json()["detail"]
 
 
-def test_a_fault_is_named_and_the_version_before_stays(holder: TestedHolder, lake: Path) -> None:
+def probe(holder: TestedHolder, url: str, *, dataset: str = "probe", **columns: dict[str, object]) -> httpx.Response:
+    """A check by URL of a dataset of its own, which declares some columns otherwise than the register."""
+    own = [{**column, **columns.get(str(column["name"]), {})} for column in DECLARATION["columns"]]
+    declaration = {"person_key": "id", "records_max": 10_000, "cap": {"epsilon": "1"}, "columns": own}
+    declared = holder.admin("PUT", f"/datasets/{dataset}", json=declaration)
+    assert declared.status_code == 200, declared.text
+    return holder.admin("POST", f"/datasets/{dataset}/records", json={"url": url, "check": True})
+
+
+def load_errors(holder: TestedHolder, entry: int) -> Result:
+    return CliRunner().invoke(app, ["load-errors", str(entry)], env={"HOLDER_HOME": str(holder.settings.home)})
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_errors_stay_on_the_holders_machine_and_the_version_before_stays(
+    check: bool, holder: TestedHolder, lake: Path
+) -> None:
     assert holder.load(register_csv()).status_code == 200
     (lake / "register.csv").write_bytes(register_csv().replace(b"\n", b"\nZebedee,", 1))
 
-    refused = holder.admin("POST", WHERE, json={"url": lake.as_uri()})
+    refused = holder.admin("POST", WHERE, json={"url": lake.as_uri(), "check": check})
+    shown = load_errors(holder, refused.json()["entry"])
 
     assert (refused.status_code, refused.json()["type"].rpartition("/")[2]) == (422, "invalid-records")
-    assert "line 2" in refused.json()["detail"]
-    assert "Zebedee" not in refused.text
+    assert refused.json()["kinds"] == 1
+    assert "errors" not in refused.json()
+    assert not re.search(r"line 2|column|Zebedee", refused.json()["detail"].replace("lines and columns", ""))
+    assert "line 2" in shown.stdout
+    assert "Zebedee" not in shown.stdout
     assert holder.auditor("GET", "/datasets/register", key=holder.admin_key).json()["version"] == 1
+
+
+def test_the_answer_is_the_same_whichever_lines_do_not_fit(holder: TestedHolder, lake: Path) -> None:
+    """A declaration asks about everybody's sex, key and age: each answer says of all lines that some differ."""
+    url = (lake / "register.csv").as_uri()
+
+    answers = [
+        probe(holder, url, sex={"categories": ["Male", "x"]}),
+        probe(holder, url, sex={"categories": ["Female", "x"]}),
+        probe(holder, url, age={"maximum": 30}),
+        probe(holder, f"{url}.csv"),
+    ]
+
+    numbers = [str(answer.json()["entry"]) for answer in answers]
+    texts = [answer.text.replace(number, "N") for answer, number in zip(answers, numbers, strict=True)]
+    without_times = {re.sub('"(instance|request_id)":"[^"]*"', "", text) for text in texts}
+    assert len(without_times) == 1
+
+
+def test_each_read_is_an_entry_before_it_and_few_are_made_of_one_root(holder: TestedHolder, lake: Path) -> None:
+    url = (lake / "register.csv").as_uri()
+
+    answers = [probe(holder, url, dataset=f"probe-{number}", age={"maximum": 30 + number}) for number in range(7)]
+    reads = [entry for entry in holder.entries() if entry["kind"] == "records-read"]
+
+    assert [answer.status_code for answer in answers] == [422] * 5 + [409] * 2
+    assert "5 times within a day" in answers[-1].json()["detail"]
+    assert [entry["dataset"] for entry in reads] == [f"probe-{number}" for number in range(5)]
+    schemas = {entry["dataset"]: entry["detail"]["schema"] for entry in holder.entries() if entry["kind"] == "dataset"}
+    for entry in reads:
+        assert entry["subject"] == lake.as_uri()
+        assert (entry["detail"]["url"], entry["detail"]["check"]) == (url, True)
+        assert entry["detail"]["schema"] == schemas[entry["dataset"]]
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_a_root_of_one_dataset_is_no_other_datasets(tmp_path: Path, lake: Path) -> None:
+    settings = replace(settings_in(tmp_path), records_roots=(f"register={lake.as_uri()}",))
+    issued = initialise(settings)
+    assert issued is not None
+    with opened(settings, issued.text) as holder:
+        holder.admin("PUT", "/datasets/register", json=DECLARATION)
+        own = holder.admin("POST", WHERE, json={"url": lake.as_uri()})
+        other = probe(holder, lake.as_uri())
+
+    assert own.status_code == 200
+    assert other.status_code == 422
+    assert lake.as_uri() not in other.text
+    assert "names none" in other.json()["detail"]
+
+
+@pytest.mark.parametrize("end", ["%00", "\x00", "%0a", "%ed%a0%80"])
+def test_a_text_that_cannot_be_a_path_is_refused(end: str, holder: TestedHolder, lake: Path) -> None:
+    refused = holder.admin("POST", WHERE, json={"url": f"{lake.as_uri()}/register.csv{end}"})
+
+    assert refused.status_code == 422
+
+
+def test_a_host_that_is_none_is_refused(holder: TestedHolder) -> None:
+    assert holder.admin("POST", WHERE, json={"url": "file://[x/register.csv"}).status_code == 422
+
+
+def test_what_cannot_be_read_is_refused_as_what_does_not_fit(holder: TestedHolder, lake: Path) -> None:
+    (lake / "notes.txt").write_bytes(b"a patient's name may be in a file's name")
+
+    refused = holder.admin("POST", WHERE, json={"url": lake.as_uri()})
+
+    assert (refused.status_code, refused.json()["kinds"]) == (422, 1)
+    assert "notes.txt" not in refused.text
+    assert "notes.txt" in load_errors(holder, refused.json()["entry"]).stdout
+
+
+def test_a_check_takes_a_time_that_tells_a_size_roughly_at_most() -> None:
+    waited: list[float] = []
+
+    for passed in (0.2, 0.9, 1.1, 3.0, 4.5):
+        times = iter((0.0, passed))
+        wait_for_coarse_time(next(times), clock=lambda times=times: next(times), sleep=waited.append)
+
+    assert waited == pytest.approx([0.8, 0.1, 0.9, 1.0, 3.5])
 
 
 def test_an_auditor_loads_nothing(holder: TestedHolder, lake: Path) -> None:
@@ -113,7 +218,8 @@ def test_the_console_says_why_it_loads_nothing_and_keeps_what_was_typed(
     pages = (outside, broken, none, senseless)
     assert [page.status for page in pages] == [422] * 4
     assert f"The holder loads from these folders: {lake.as_uri()}" in outside.text
-    assert "line 2" in broken.text
+    assert "do not fit the declaration: there is 1 kind of error" in broken.text
+    assert "line 2" not in broken.text
     assert "Zebedee" not in broken.answer.text
     assert broken.values["url"] == (lake / "broken.csv").as_uri()
     for page in pages:

@@ -91,7 +91,9 @@ def show_dataset(visit: Visitor, dataset: PathName) -> Response:
         declaration=declared_text(_declaration(state, declared)), warnings=datasets.warnings_about(declared, state.cap),
         derived=columns.every_auditors(visit.store, visit.holder.files, dataset=dataset),
         cap_sizes=overview.cap_sizes(state.cap.limit) if state.cap.spent.is_nothing else None,
-        roots=visit.holder.settings.records_roots, loads=loads.under_way(visit.store, visit.holder.files, dataset),
+
+        roots=[one.url for one in visit.holder.settings.roots_of_records if one.dataset in (None, dataset)],
+        loads=loads.under_way(visit.store, visit.holder.files, dataset),
     )  # fmt: skip
 
 

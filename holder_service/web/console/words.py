@@ -100,6 +100,8 @@ def _what_happened(event: Event, display_names: Mapping[str, str]) -> str:
             return f"{account(event.actor)} was answered about invented people; nothing was charged"
         case "records":
             return f"Version {event.subject} of {event.dataset} loaded"
+        case "records-read":
+            return f"Files at {detail.get('url')} {'checked' if detail.get('check') else 'read'} for {event.dataset}"
         case "retirement":
             return f"Dataset {event.dataset} retired"
         case "merge":

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable, UnsupportedMediaType
 from holder_service.records.formats import STRICT, RecordFormat, RecordsUrl, Upload
 from holder_service.records.progress import Report, followed, unseen
-from holder_service.services import datasets, loads
+from holder_service.services import datasets, loads, url_reads
 from holder_service.services.holder import Holder
 from shared import limits
 
@@ -100,23 +101,37 @@ async def load_url(holder: Holder, *, actor: str, dataset: str, source: RecordsU
 
     Raises:
         NotFound, InvalidRecords, Conflict: As `services.loads.load`.
+        InvalidRecords: The files do not fit. What is wrong with them is in the home alone.
         InvalidRequest: The operator does not allow the URL.
+        Conflict: There were too many reads within a day.
         Unavailable: The engine cannot load now.
     """
-    allowed = source._replace(url=loads.require_admitted(source.url, holder.settings.records_roots))
-
-    def work() -> int | None:
-        with holder.files.in_use(), _followed(holder, actor=actor, dataset=dataset) as report:
-            if check:
-                loads.check(holder.store, name=dataset, upload=allowed, engine=holder.engine, report=report)
-                return None
-            return loads.load(
-                holder.store, actor=actor, name=dataset, upload=allowed, engine=holder.engine, files=holder.files,
-                pace=holder.pace, report=report,
-            )  # fmt: skip
-
-    version = await run_in_threadpool(work)
+    version = await run_in_threadpool(_load_url, holder, actor=actor, dataset=dataset, source=source, check=check)
     holder.wake()
+    return version
+
+
+def _load_url(holder: Holder, *, actor: str, dataset: str, source: RecordsUrl, check: bool) -> int | None:
+    """Enter the read, then check or load; a check and a refusal take a time that tells a size roughly at most."""
+    settings, begun_s, version = holder.settings, time.monotonic(), None
+    with holder.files.in_use(), _followed(holder, actor=actor, dataset=dataset) as report:
+        read = url_reads.begin(
+            holder.store, actor=actor, dataset=dataset, source=source, check=check, roots=settings.roots_of_records,
+            per_day=settings.records_reads_per_day,
+        )  # fmt: skip
+        try:
+            with url_reads.errors_kept_at_home(read, settings.load_errors, now=holder.store.clock()):
+                phases = url_reads.without_sizes(report)
+                if check:
+                    loads.check(holder.store, name=dataset, upload=read.source, engine=holder.engine, report=phases)
+                else:
+                    version = loads.load(
+                        holder.store, actor=actor, name=dataset, upload=read.source, engine=holder.engine,
+                        files=holder.files, pace=holder.pace, report=phases,
+                    )  # fmt: skip
+        finally:
+            if version is None and settings.release_quantum_ms > 0:
+                url_reads.wait_for_coarse_time(begun_s)
     return version
 
 

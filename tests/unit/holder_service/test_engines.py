@@ -42,7 +42,7 @@ def test_a_cluster_without_its_library_is_refused_with_what_to_install(
 def test_the_environment_names_engine_cluster_and_roots() -> None:
     environment = {
         "HOLDER_ENGINE": "spark", "HOLDER_SPARK_REMOTE": "sc://cluster:15002", "HOLDER_SPARK_STORE": "s3a://bucket/x",
-        "HOLDER_RECORDS_ROOTS": "file:///srv/records s3a://bucket/in",
+        "HOLDER_RECORDS_ROOTS": "file:///srv/records register=s3a://bucket/in=a",
     }  # fmt: skip
 
     settings = Settings.from_environment(environment)
@@ -51,7 +51,8 @@ def test_the_environment_names_engine_cluster_and_roots() -> None:
     assert (settings.spark.remote, settings.spark.store, settings.spark.ui) == (
         "sc://cluster:15002", "s3a://bucket/x", False,
     )  # fmt: skip
-    assert settings.records_roots == ("file:///srv/records", "s3a://bucket/in")
+    assert settings.records_roots == ("file:///srv/records", "register=s3a://bucket/in=a")
+    assert settings.roots_of_records == (("file:///srv/records", None), ("s3a://bucket/in=a", "register"))
     assert Settings.from_environment({}).spark is None
 
 
@@ -59,7 +60,10 @@ def test_the_environment_names_engine_cluster_and_roots() -> None:
     ("name", "value"),
     [
         ("HOLDER_ENGINE", "duckdb"), ("HOLDER_SPARK_UI", "yes"), ("HOLDER_SPARK_STORE", "/srv/x"),
-        ("HOLDER_RECORDS_ROOTS", "relative"), ("HOLDER_SPARK_STORE", "file:///a file:///b"),
+        ("HOLDER_RECORDS_ROOTS", "relative"), ("HOLDER_RECORDS_ROOTS", "a b=file:///x"),
+        ("HOLDER_RECORDS_ROOTS", "=file:///x"), ("HOLDER_RECORDS_ROOTS", "s3://key:secret@bucket/in"),
+        ("HOLDER_RECORDS_ROOTS", "file:///" + "x" * 200), ("HOLDER_RECORDS_READS_PER_DAY", "0"),
+        ("HOLDER_SPARK_STORE", "file:///a file:///b"),
     ],
 )  # fmt: skip
 def test_an_unusable_setting_is_named(name: str, value: str) -> None:

@@ -46,6 +46,7 @@ def test_everything_may_be_set(tmp_path: Path) -> None:
         ({"ISSUER": "https://login.example"}, "AUDIENCE"),
         ({"ISSUER": "https://login.example", "CLIENT_ID": "console"}, "REDIRECT_URL"),
         ({"ISSUER": "https://login.example", **CONSOLE, "REDIRECT_URL": "https://holder.example/"}, "REDIRECT_URL"),
+        ({"ISSUER": "https://login.example", **CONSOLE}, "ROLES"),
         ({"ISSUER": "https://login.example", **CONSOLE, "AUDIENCE": "console"}, "differ"),
         ({"ISSUER": "https://login.example", "AUDIENCE": "api", "ROLES": "a=king"}, "ROLES"),
         ({"ISSUER": "https://login.example", "AUDIENCE": "api", "ROLES": "auditor"}, "ROLES"),
