@@ -73,8 +73,7 @@ def walk(holder: TestedHolder, call: Call) -> None:
         call(operation)
     call("explain_problem", code="budget-exhausted")
     _administer(holder, call)
-    _ask(call)
-    _approve(call)
+    _approve(holder, call, _ask(call))
     _look_back(holder, call)
 
 
@@ -109,7 +108,8 @@ def _lake(holder: TestedHolder) -> Path:
     return path
 
 
-def _ask(call: Call) -> None:
+def _ask(call: Call) -> str:
+    """Ask everything; gives the id of a derived column that is left."""
     call("list_datasets")
     call("describe_dataset", dataset="register")
     call("show_budget", dataset="register")
@@ -138,10 +138,10 @@ def _ask(call: Call) -> None:
     call("delete_column", dataset="register", column=linked)
     scored = call("make_column", SCORE_COLUMN, dataset="register")["id"]
     call("list_columns_of_auditors", dataset="register")
-    call("delete_column_of_auditor", dataset="register", column=scored)
+    return str(scored)
 
 
-def _approve(call: Call) -> None:
+def _approve(holder: TestedHolder, call: Call, scored: str) -> None:
     for population in ("register", "loans"):
         call("require_approval", {"required": True, "days": 14}, population=population)
     waiting = call("release_plan", plan(draw=2), dataset="register", purpose="Yearly audit of the loan model")["id"]
@@ -153,6 +153,12 @@ def _approve(call: Call) -> None:
     call("decide_approval", {"approved": True, "reason": "As agreed in October", "entry": seen}, approval_id=waiting)
     call("list_own_approvals", dataset="register", limit=10)
     call("withdraw_approval", dataset="register", approval_id=waiting)
+    holder.await_columns()
+    high = {"id": "high", "all_of": [{"column": "score", "op": "gt", "value": 0.9}]}
+    derived = call("release_plan", plan(cells=[high], columns={"score": scored}), dataset="register")["id"]
+    call("show_approval", approval_id=derived)
+    call("show_approval_column", approval_id=derived, column=scored)
+    call("delete_column_of_auditor", dataset="register", column=scored)
     call("require_approval", {"required": False}, population="register")
     call("require_approval", {"required": False}, population="loans")
 

@@ -8,7 +8,36 @@ _APPROVALS: Final = "holder_service/services/approvals.py"
 _TESTS: Final = "tests/integration/test_approvals.py"
 _LOOKED_AT_AGAIN: Final = (f"{_TESTS}::test_an_approval_is_looked_at_again_under_the_lock",)
 
+_WORDS: Final = "holder_service/domain/column_words.py"
+_WORDS_TESTS: Final = "tests/unit/holder_service/test_column_words.py"
+
 APPROVAL_BUGS: Final = (
+    Bug(
+        "what matters of a score is behind the last line that officers read",
+        (Edit(_WORDS, "    return sorted(terms, key=_weight, reverse=True)", "    return list(terms)"),),
+        (f"{_TESTS}::test_an_officer_sees_the_heaviest_terms_first_and_gets_all_of_them",),
+    ),
+    Bug(
+        "a network passes for one that officers were shown in full",
+        (Edit(_WORDS, '            yield _Line("", "layers", len(part.layers))\n', ""),),
+        (f"{_WORDS_TESTS}::test_what_cannot_be_said_in_words_is_counted_and_named[layers]",),
+    ),
+    Bug(
+        "a request may name another document than was declared",
+        (
+            Edit(
+                "holder_service/domain/table_facts.py",
+                'if (row.get("document"), row.get("auditor")) != (digest, entry.event.auditor):',
+                "if not row:",
+            ),
+        ),
+        (f"{_TESTS}::test_a_request_that_names_another_document_than_was_declared_is_found",),
+    ),
+    Bug(
+        "what was asked is seen no more once it is answered",
+        (Edit(_APPROVALS, 'if document is None and found.state == "answered":', "if False:"),),
+        (f"{_TESTS}::test_what_was_asked_is_seen_after_it_was_answered",),
+    ),
     Bug(
         "an approval is not looked at again at the charge",
         (

@@ -1,11 +1,12 @@
 """Commands about approvals: which requests wait, what they ask, the decision, and where one is required."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, fail, path_of
+from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file, path_of
 from holder_service.cli.ids import DIGEST, DIGEST_CHARACTERS, short, whole_id
 from holder_service.cli.output import AsJson, notify, show, when
 from shared import limits
@@ -49,6 +50,22 @@ def show_approval(request: Id, url: Url = "", key: AdminKey = "", as_json: AsJso
         print(json.dumps(one))
         return
     _print(one)
+
+
+@commands.command("approval-column")
+def save_column(
+    request: Id,
+    column: Annotated[str, typer.Argument(help="The derived column's id, or how that begins, as `approval` shows it.")],
+    file: Annotated[Path, typer.Argument(help="A new file, for the document as JSON.")],
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
+    """Save the whole document of a derived column that a request names; `approval` shows it in words, and cut."""
+    path = path_of("approvals", _whole(request, url, key))
+    ids = [one["id"] for one in call("GET", path, url, key).get("columns", ())]
+    identity = whole_id(column, ids, "derived columns have an id that begins so; `holder admin approval` shows them")
+    with clear_errors(), new_file(file) as written:
+        download(f"{path}/columns/{identity}", url, key, written)
+    notify(f"The document of the derived column is in {file}.")
 
 
 @commands.command("approve")
@@ -169,7 +186,7 @@ def _asked(one: dict[str, Any]) -> list[str]:
             for cell in batch.cells:
                 lines += [f"  {batch.name} ({batch.mechanism.name}) / {cell.id}: {rule}" for rule in cell.any_of]
         for column in one.get("columns", ()):
-            lines += [f"Derived column {column['name']}: {column['id']}", *(f"  {line}" for line in column["says"])]
+            lines += _column(one["id"], column)
         return lines + ([f"Refines {plan.refines}"] if plan.refines else []) + _drawn(plan.draw)
     if "watch" in one:
         watch = Watch.model_validate(one["watch"])
@@ -187,7 +204,18 @@ def _asked(one: dict[str, Any]) -> list[str]:
             f"By {training.algorithm.name}, for groups by {', '.join(training.sensitive)}.",
             *_drawn(training.draw),
         ]
-    return ["What is asked is deleted: the request is over."]
+    return ["The request ended without an answer, and what it asked is deleted."]
+
+
+def _column(request: str, column: dict[str, Any]) -> list[str]:
+    """What a derived column computes, what of it is not readable here, and how to get the rest."""
+    lines = [f"Derived column {column['name']}: {column['id']}", *(f"  {line}" for line in column["says"])]
+    if "not_shown" in column:
+        lines.append(f"  NOT READABLE HERE: {', '.join(column['not_shown'])}")
+    if "digest" in column:
+        command = f"holder admin approval-column {short(request)} {short(column['id'])} FILE"
+        lines.append(f"  whole: {command} (SHA-256 {column['digest']})")
+    return lines
 
 
 def _drawn(draw: int) -> list[str]:

@@ -1,43 +1,90 @@
 """What a derived column says of a record, in lines for officers who decide about a plan that names it.
 
 All of it follows from what the auditor declared: of linked values that they were sent, and of which kind, and no value.
+
+Lines are few and short enough to be read, so an auditor could put what matters behind the last of them. Two things
+stand against that: the terms of a score come by their weight, the heaviest first; and whatever is not in the lines is
+counted by its name, "3 of 64 terms", beside the whole document, which officers download.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from shared.columns import DerivedColumn, ScoreOrigin
-from shared.scores import Choice, Document, Layers, Part, Product, RuleList, RuleTerm, TableTerm, Term, Terms, Trees
+from shared.scores import (
+    Axis,
+    Choice,
+    Document,
+    Layers,
+    Part,
+    Product,
+    RuleList,
+    RuleTerm,
+    TableTerm,
+    Term,
+    Terms,
+    Trees,
+)
 
 LINES_MAX: Final = 60
-CHARACTERS_PER_LINE_MAX: Final = 500
+CHARACTERS_PER_LINE_MAX: Final = 2000
 
 
-def column_words(document: str) -> tuple[str, ...]:
-    """The lines of a column that was asked for so; done apart, for a document may have many megabytes.
+class ColumnSummary(NamedTuple):
+    """A derived column in lines.
 
-    Long ones are cut, and say so.
+    Attributes:
+        says: The lines.
+        not_shown: What is not in them, by number and name, such as "3 of 64 terms"; empty where all of it is.
     """
-    lines = map(_cut, _lines(DerivedColumn.model_validate_json(document)))
-    found = tuple(islice(lines, LINES_MAX))
-    more = sum(1 for _ in lines)
-    return (*found, f"… and {more} more lines") if more else found
+
+    says: tuple[str, ...]
+    not_shown: tuple[str, ...]
+
+
+class _Line(NamedTuple):
+    """A line, and what it is one of.
+
+    Attributes:
+        text: The line; empty for what cannot be said in words.
+        unit: What it stands for, in the plural.
+        number: For how many of them.
+    """
+
+    text: str
+    unit: str = "lines"
+    number: int = 1
+
+
+def column_words(document: str) -> ColumnSummary:
+    """The lines of a column that was asked for so; done apart, for a document may have many megabytes."""
+    found = list(_lines(DerivedColumn.model_validate_json(document)))
+    shown = [line for line in found if line.text]
+    whole = [line for line in shown[:LINES_MAX] if len(line.text) <= CHARACTERS_PER_LINE_MAX]
+    every, said = Counter[str](), Counter[str]()
+    for counter, lines in ((every, found), (said, whole)):
+        for line in lines:
+            counter[line.unit] += line.number
+    missing = tuple(f"{every[unit] - said[unit]} of {every[unit]} {unit}" for unit in every if every[unit] > said[unit])
+    return ColumnSummary(tuple(_cut(line.text) for line in shown[:LINES_MAX]), missing)
 
 
 def _cut(line: str) -> str:
     return line if len(line) <= CHARACTERS_PER_LINE_MAX else f"{line[:CHARACTERS_PER_LINE_MAX]} …"
 
 
-def _lines(asked: DerivedColumn) -> Iterator[str]:
+def _lines(asked: DerivedColumn) -> Iterator[_Line]:
     if isinstance(asked.origin, ScoreOrigin):
-        yield f"A score, which the holder computes from each record's {', '.join(asked.reads) or 'presence alone'}"
+        yield _Line(
+            f"A score, which the holder computes from each record's {', '.join(asked.reads) or 'presence alone'}"
+        )
         yield from _document(asked.origin.score)
     else:
-        yield "Linked values, which the auditor sent for each person by the person's key"
-        yield _domain(asked)
+        yield _Line("Linked values, which the auditor sent for each person by the person's key")
+        yield _Line(_domain(asked))
     if asked.label:
-        yield "It says what people turned out to be, in place of the dataset's label"
+        yield _Line("It says what people turned out to be, in place of the dataset's label")
 
 
 def _domain(asked: DerivedColumn) -> str:
@@ -49,49 +96,74 @@ def _domain(asked: DerivedColumn) -> str:
     return " ".join(filter(None, (f"Each is of type {asked.type}", *ends)))
 
 
-def _document(document: Document) -> Iterator[str]:
+def _document(document: Document) -> Iterator[_Line]:
     if isinstance(document, Choice):
-        yield f"The category whose number is largest, of {len(document.categories)}:"
+        yield _Line(f"The category whose number is largest, of {len(document.categories)}:")
         for category, part in zip(document.categories, document.of, strict=True):
-            yield f"The number of {category}:"
+            yield _Line(f"The number of {category}:")
             yield from _part(part)
     else:
         yield from _part(document)
 
 
-def _part(part: Part) -> Iterator[str]:
+def _part(part: Part) -> Iterator[_Line]:
     match part:
         case Trees():
             number, leaves = len(part.trees), sum(len(tree.values) for tree in part.trees)
             depth = max(tree.depth for tree in part.trees)
-            yield f"{_number(part.base)} and a leaf of each tree, added{f', divided by {number}' if part.mean else ''}"
-            yield f"Trees: {number}, with {leaves} leaves and at most {depth} tests in a row"
-            yield f"Their tests: {len(part.tests)}"
-            yield from map(str, part.tests)
+            mean = f", divided by {number}" if part.mean else ""
+            yield _Line(f"{_number(part.base)} and a leaf of each tree, added{mean}")
+            yield _Line(f"Trees: {number}, with {leaves} leaves and at most {depth} tests in a row")
+            yield _Line("", "trees", number)
+            yield _Line(f"Their tests: {len(part.tests)}")
+            yield from (_Line(str(test), "tests") for test in part.tests)
         case Terms():
-            yield f"{_number(part.base)}, and added to it:"
-            yield from map(_term, part.terms)
+            yield _Line(f"{_number(part.base)}, and added to it:")
+            yield from map(_term, _heaviest_first(part.terms))
         case Layers():
             sizes = ", ".join(f"{len(layer.bias)} ({layer.activation})" for layer in part.layers)
-            yield f"A network with layers of {sizes} units, over {len(part.inputs)} inputs:"
-            yield from map(_term, part.inputs)
+            yield _Line(f"A network with layers of {sizes} units, over {len(part.inputs)} inputs:")
+            yield _Line("", "layers", len(part.layers))
+            yield from map(_term, _heaviest_first(part.inputs))
         case RuleList():
-            yield "The value of the first rule that matches:"
+            yield _Line("The value of the first rule that matches:")
             for case in part.cases:
-                yield f"{case.value}: {case.rule}"
-            yield f"{part.otherwise}: everybody else"
+                yield _Line(f"{case.value}: {case.rule}", "rules")
+            yield _Line(f"{part.otherwise}: everybody else")
 
 
-def _term(term: Term) -> str:
+def _heaviest_first(terms: tuple[Term, ...]) -> list[Term]:
+    return sorted(terms, key=_weight, reverse=True)
+
+
+def _weight(term: Term) -> float:
+    """The largest number in a term, whatever its sign."""
+    match term:
+        case Product():
+            return max(abs(term.slope), abs(term.missing or 0))
+        case TableTerm():
+            return max(map(abs, term.table))
+        case RuleTerm():
+            return abs(term.value)
+
+
+def _term(term: Term) -> _Line:
     match term:
         case Product():
             missing = "" if term.missing is None else f"; {_number(term.missing)} where one is missing"
-            return f"{' × '.join((_number(term.slope), *term.columns))}{missing}"
+            text = f"{' × '.join((_number(term.slope), *term.columns))}{missing}"
         case TableTerm():
-            by = " and ".join(f"{axis.column} ({axis.size} places)" for axis in term.axes)
-            return f"a number from {_number(min(term.table))} to {_number(max(term.table))}, looked up by {by}"
+            text = f"by {' and '.join(map(_axis, term.axes))}: {', '.join(map(_number, term.table))}"
         case RuleTerm():
-            return f"{_number(term.value)} where {term.rule}"
+            text = f"{_number(term.value)} where {term.rule}"
+    return _Line(text, "terms")
+
+
+def _axis(axis: Axis) -> str:
+    """A column, and where each of its places begins."""
+    places = map(str, axis.values) if axis.values is not None else map(_number, axis.cuts or ())
+    cut = f"{'' if axis.values is not None else 'cut at '}{', '.join(places)}"
+    return f"{axis.column} ({cut}{', missing' if axis.missing else ''})"
 
 
 def _number(number: float) -> str:

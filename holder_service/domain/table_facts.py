@@ -103,6 +103,7 @@ class TableFacts:
                 if detail["approval_days"] is None:
                     self._end_approvals(entry, lambda dataset: self._population_of(dataset) == event.population)
             case "approval-requested":
+                self._require_own_columns(entry, detail.pop("columns", {}))
                 charge = {"rho_nano": None, **detail.pop("charge")}
                 of = {"auditor": event.auditor, "dataset": event.dataset, "purpose": None, **detail, **charge}
                 asked = {"id": event.subject, "sequence": entry.sequence, "requested": entry.at, "state": "waiting"}
@@ -114,6 +115,13 @@ class TableFacts:
                 self._say(entry, "approvals", event.subject, state=state, reason=detail.get("reason"), **decided)
             case _:
                 self._say(entry, "approvals", event.subject, state="withdrawn")
+
+    def _require_own_columns(self, entry: Entry, digests: Mapping[str, str]) -> None:
+        """Refuse a request that names other documents of derived columns than were declared."""
+        for identity, digest in digests.items():
+            row = self._rows.get(("derived_columns", identity), {})
+            if (row.get("document"), row.get("auditor")) != (digest, entry.event.auditor):
+                raise BrokenLedger(entry.sequence, "names another document of a derived column than was declared")
 
     def _end_approvals(self, entry: Entry, about: Callable[[str], bool]) -> None:
         """What was asked about some datasets and is not over has ended."""

@@ -6,6 +6,7 @@ an approval that was taken back, has expired, or is of another charge is none. W
 auditor, dataset, version and every rule are in (`shared.plans.identity`), at one charge and for one purpose.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,17 +20,18 @@ from holder_service.domain.column_words import column_words
 from holder_service.domain.errors import ApprovalDeclined, Conflict, Forbidden, NotFound
 from holder_service.domain.ledger import Event, Kind
 from holder_service.services.apart import Apart
-from holder_service.services.asked import Asked, AskedRelease
+from holder_service.services.asked import Asked, AskedRelease, named_columns
 from holder_service.services.budgets import shown
 from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import TOO_MANY, LedgerStore, Transaction
 from holder_service.services.populations import unmerged
-from holder_service.storage import accounts, approvals, columns, datasets, ledger
+from holder_service.storage import accounts, approvals, columns, datasets, ledger, releases
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger import AccountState
 from shared import limits
 from shared.approvals import OPEN, Approval, ApprovalDecision, ApprovalSetting, ApprovalState, ApprovedKind
+from shared.canonical import sha256_name
 from shared.datasets import Budget, PopulationCap
 from shared.plans import Plan
 from shared.request_model import ContractModel
@@ -60,7 +62,14 @@ class ColumnInWords(ContractModel):
     id: str
     """What it is: the id follows from all that its auditor declared of it."""
     says: tuple[str, ...]
-    """What it computes, in lines, as its auditor declared it; long ones are cut. Of linked values no value is there."""
+    """What it computes, in lines, as its auditor declared it: at most 60, the heaviest terms first, long ones cut. Of
+    linked values no value is there."""
+    not_shown: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """What is not in these lines, by number and name, such as "3 of 64 terms"; left out where all of it is. The whole
+    document has it: `GET /v1/admin/approvals/{approval_id}/columns/{column}`."""
+    digest: str | None = Field(default=None, exclude_if=lambda digest: digest is None)
+    """The SHA-256 of its whole document, which the ledger's entry of the request has too; left out where its auditor
+    deleted the column since."""
 
 
 class ApprovalInFull(Approval):
@@ -69,7 +78,7 @@ class ApprovalInFull(Approval):
     display_name: str | None
     """What people read instead of the auditor's name; null where there is nothing."""
     plan: Plan | None = Field(default=None, exclude_if=lambda plan: plan is None)
-    """The plan that is asked, whole; left out where none is, or where the request is over."""
+    """The plan that is asked, whole; left out where none is, or where the request ended without an answer."""
     training: Training | None = Field(default=None, exclude_if=lambda training: training is None)
     """The training that is asked, whole; likewise."""
     watch: Watch | None = Field(default=None, exclude_if=lambda watch: watch is None)
@@ -164,8 +173,13 @@ def answered(connection: Connection, approval: StoredApproval) -> None:
     approvals.change(connection, replace(approval, state="answered"))
 
 
-def write_down(transaction: Transaction, state: AccountState, asked: AskedRelease) -> StoredApproval:
+def write_down(
+    transaction: Transaction, state: AccountState, asked: AskedRelease, column_digests: Mapping[str, str]
+) -> StoredApproval:
     """Write down what has to be approved; nothing is charged, and nothing of the budget is kept for it.
+
+    Args:
+        column_digests: Of the documents of the derived columns that it names, for the entry.
 
     Raises:
         ApprovalDeclined: A budget officer said no.
@@ -192,6 +206,7 @@ def write_down(transaction: Transaction, state: AccountState, asked: AskedReleas
         "kind": priced.asked.kind, "version": priced.asked.pinned_version, "relation": priced.relation.name,
         "charge": charge_document(asked.charge), "expires": expires.isoformat(),
         **({} if asked.purpose is None else {"purpose": asked.purpose}),
+        **({"columns": dict(column_digests)} if column_digests else {}),
     }  # fmt: skip
     entry = transaction.append(
         _event(
@@ -358,43 +373,79 @@ def in_full(store: LedgerStore, identity: str, *, apart: Apart) -> ApprovalInFul
         found = _required(approvals.find(connection, identity))
         of = _account(connection, found)
         approval = _shown(connection, found, now=store.clock())
-        document = approvals.document_of(connection, identity)
+        asked = _asked_in(connection, found)
         account = accounts.find_account(connection, found.auditor)
     population = of.dataset.population
     cap = PopulationCap(
         population=population, cap=of.cap.limit, spent=of.cap.spent, remaining=of.cap.remaining(store.clock())
     )
-    asked: dict[str, Any] = {}
-    if document is not None:
-        asked[found.kind] = _KINDS[found.kind].model_validate_json(document)
-    if isinstance(plan := asked.get("plan"), Plan):
-        asked["columns"] = _in_words(store, found, plan, apart)
+    parts: dict[str, Any] = {} if asked is None else {found.kind: asked}
+    if isinstance(asked, Plan):
+        parts["columns"] = _in_words(store, found, asked, apart)
     return ApprovalInFull(
         **dict(approval),
         display_name=None if account is None else account.display_name,
         budget=shown(store, population, found.auditor, of.account, of.cap),
         cap=cap,
         entry=_last(found),
-        **asked,
+        **parts,
     )
 
 
 def _in_words(store: LedgerStore, found: StoredApproval, plan: Plan, apart: Apart) -> tuple[ColumnInWords, ...]:
     """What each derived column of a plan computes; one that was deleted since is not known any more."""
     with store.database.read() as connection:
-        documents = {
-            name: columns.document(connection, identity)
-            if columns.find(connection, identity, dataset=found.dataset, auditor=found.auditor)
-            else None
-            for name, identity in (plan.columns or {}).items()
-        }
-    gone = ("It was deleted since: nothing is answered about it until its auditor makes the same again",)
-    return tuple(
-        ColumnInWords(
-            name=name, id=(plan.columns or {})[name], says=gone if text is None else apart.run(column_words, text)
-        )
-        for name, text in documents.items()
+        documents = {name: _column_text(connection, found, identity) for name, identity in (plan.columns or {}).items()}
+    return tuple(_summary(name, (plan.columns or {})[name], text, apart) for name, text in documents.items())
+
+
+def _summary(name: str, identity: str, text: str | None, apart: Apart) -> ColumnInWords:
+    if text is None:
+        gone = "It was deleted since: nothing is answered about it until its auditor makes the same again"
+        return ColumnInWords(name=name, id=identity, says=(gone,), not_shown=("its document",))
+    summary = apart.run(column_words, text)
+    return ColumnInWords(
+        name=name, id=identity, says=summary.says, not_shown=summary.not_shown, digest=sha256_name(text.encode())
     )
+
+
+def _column_text(connection: Connection, found: StoredApproval, identity: str) -> str | None:
+    """The document of a derived column of who asked; `None` if it was deleted."""
+    if columns.find(connection, identity, dataset=found.dataset, auditor=found.auditor) is None:
+        return None
+    return columns.document(connection, identity)
+
+
+def column_document(store: LedgerStore, identity: str, column: str) -> bytes:
+    """The whole document of a derived column that a request names, whose SHA-256 its entry has.
+
+    Raises:
+        NotFound: There is no such request, it names no such column, or the column was deleted.
+    """
+    with store.database.read() as connection:
+        found = _required(approvals.find(connection, identity))
+        asked = _asked_in(connection, found)
+        named = asked is not None and column in named_columns(asked).values()
+        text = _column_text(connection, found, column) if named else None
+    if text is None:
+        raise NotFound("The request names no such derived column, or its auditor deleted it since.")
+    return text.encode()
+
+
+def column_digests(store: LedgerStore, asked: AskedRelease) -> dict[str, str]:
+    """The digests of the documents of all derived columns that something names, by their ids."""
+    with store.database.read() as connection:
+        texts = {one: columns.document(connection, one) for one in named_columns(asked.priced.asked).values()}
+    return {one: sha256_name(text.encode()) for one, text in texts.items() if text is not None}
+
+
+def _asked_in(connection: Connection, found: StoredApproval) -> Asked | None:
+    """What a request asks: as it was written down, or, once it is answered, as its release says it."""
+    document = approvals.document_of(connection, found.id)
+    if document is None and found.state == "answered":
+        release = releases.find_release(connection, found.id)
+        document = None if release is None else json.dumps(json.loads(release.body)[found.kind]).encode()
+    return None if document is None else _KINDS[found.kind].model_validate_json(document)
 
 
 def _in_force(connection: Connection, asked: AskedRelease, *, now: datetime) -> StoredApproval | None:

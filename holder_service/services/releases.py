@@ -130,12 +130,14 @@ def request_approval(store: LedgerStore, *, unapproved: Unapproved, proof: acces
     Returns:
         What will have the request; or one of the errors of `enter`, or ApprovalDeclined.
     """
+    digests = approvals.column_digests(store, unapproved.asked)
 
     def work(transaction: Transaction) -> StoredApproval:
         access.require_in_force(transaction.connection, proof, now=transaction.now)
         if releases.find_release(transaction.connection, unapproved.asked.identity) is not None:
             raise Conflict("This was answered meanwhile: ask again, and you have the answer.")
-        return approvals.write_down(transaction, _as_priced(transaction, unapproved.asked), unapproved.asked)
+        state = _as_priced(transaction, unapproved.asked)
+        return approvals.write_down(transaction, state, unapproved.asked, digests)
 
     return store.commit_shared(work)
 

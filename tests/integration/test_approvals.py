@@ -5,7 +5,9 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -15,10 +17,15 @@ from typer.testing import CliRunner
 
 from holder_service.cli import app
 from holder_service.domain.errors import ApprovalDeclined, Conflict
+from holder_service.domain.ledger import BrokenLedger
+from holder_service.domain.table_facts import TableFacts
 from holder_service.services import approvals, releases
 from holder_service.services.access import Proof
 from holder_service.services.asked import AskedRelease
+from holder_service.storage import ledger_views
+from holder_service.storage.ledger_views import EntryFilter
 from shared import limits
+from shared.canonical import sha256_name
 from shared.plans import Plan
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder, running_holder
@@ -710,6 +717,85 @@ def test_an_officer_sees_what_derived_columns_compute(strict: TestedHolder) -> N
         assert line.replace("\u202e", "\\u202e") in printed
     assert "It was deleted since" in afterwards
     assert "columns" not in strict.admin("GET", f"/approvals/{waits(strict.release(plan()))}").json()
+
+
+def hidden_behind(harmless: int) -> dict[str, Any]:
+    """A score that singles somebody out by one heavy term behind many that do next to nothing."""
+    rules = [{"all_of": [{"column": "age", "op": "gt", "value": number + 0.5}]} for number in range(harmless)]
+    person = [
+        {"column": "age", "op": "eq", "value": 47},
+        {"column": "hours", "op": "ge", "value": 31.8},
+        {"column": "hours", "op": "le", "value": 31.9},
+    ]
+    terms = [*({"rule": rule, "value": 1e-9} for rule in rules), {"rule": {"all_of": person}, "value": 1000}]
+    score = {"kind": "terms", "precision": "float64", "base": 0, "terms": terms}
+    return {"name": "score", "type": "number", "from": {"score": score}}
+
+
+HIGH: Final = {"id": "high", "all_of": [{"column": "score", "op": "gt", "value": 500}]}
+
+
+def test_an_officer_sees_the_heaviest_terms_first_and_gets_all_of_them(strict: TestedHolder, tmp_path: Path) -> None:
+    column = strict.derive(hidden_behind(60)).json()["id"]
+    strict.await_columns()
+    identity = waits(strict.release(plan(cells=[HIGH], columns={"score": column})))
+    given = {"HOLDER_URL": strict.url, "HOLDER_ADMIN_KEY": strict.admin_key}
+
+    [called] = strict.admin("GET", f"/approvals/{identity}").json()["columns"]
+    whole = strict.admin("GET", f"/approvals/{identity}/columns/{column}")
+    saved = CliRunner().invoke(app, ["admin", "approval-column", identity, column, str(tmp_path / "it")], env=given)
+    printed = CliRunner().invoke(app, ["admin", "approval", identity], env=given).stdout
+    with visitor(strict) as visits:
+        page = visits.get(f"/console/approvals/{identity}")
+        downloaded = visits.get(f"/console/approvals/{identity}/columns/{column}")
+    requested = next(one for one in strict.entries() if one["kind"] == "approval-requested")
+
+    assert called["says"][2] == "1000 where age = 47 and hours ≥ 31.8 and hours ≤ 31.9"
+    assert called["not_shown"] == ["3 of 61 terms"]
+    assert "3 of 61 terms" in page.text
+    assert "3 of 61 terms" in printed
+    assert f"/console/approvals/{identity}/columns/{column}" in {link["href"] for link in page.all("a")}
+    assert saved.exit_code == 0, saved.output
+    assert len(whole.json()["from"]["score"]["terms"]) == 61
+    assert whole.content == (tmp_path / "it").read_bytes() == downloaded.answer.content
+    assert requested["detail"]["columns"] == {column: called["digest"]}
+    assert called["digest"] == sha256_name(whole.content)
+    verified(strict)
+    refused(strict.admin("GET", f"/approvals/{identity}/columns/sha256:{'0' * 64}"), "not-found", holder=strict)
+
+
+def test_what_was_asked_is_seen_after_it_was_answered(strict: TestedHolder) -> None:
+    column = strict.derive(hidden_behind(1)).json()["id"]
+    strict.await_columns()
+    asked = plan(cells=[HIGH], columns={"score": column})
+    identity = waits(strict.release(asked))
+    before = strict.admin("GET", f"/approvals/{identity}").json()
+    decide(strict, identity, YES)
+    assert strict.release(asked).status_code == 201
+
+    after = strict.admin("GET", f"/approvals/{identity}").json()
+    with visitor(strict) as visits:
+        page = visits.get(f"/console/approvals/{identity}").text
+
+    assert after["state"] == "answered"
+    assert (after["plan"], after["columns"]) == (before["plan"], before["columns"])
+    assert "score > 500" in page
+    assert "deleted" not in page
+    assert strict.admin("GET", f"/approvals/{identity}/columns/{column}").status_code == 200
+
+
+def test_a_request_that_names_another_document_than_was_declared_is_found(strict: TestedHolder) -> None:
+    column = strict.derive(hidden_behind(1)).json()["id"]
+    strict.await_columns()
+    waits(strict.release(plan(cells=[HIGH], columns={"score": column})))
+    entries = strict.holder.store.look_up(ledger_views.in_order, EntryFilter(), upto=None)
+    requested, facts = entries[-1], TableFacts()
+    for one in entries[:-1]:
+        facts.apply(one)
+    detail = {**requested.event.detail, "columns": {column: sha256_name(b"a harmless score")}}
+
+    with pytest.raises(BrokenLedger, match="another document"):
+        facts.apply(replace(requested, event=replace(requested.event, detail=detail)))
 
 
 def test_an_officer_sees_all_that_is_asked_and_what_would_be_left(strict: TestedHolder) -> None:

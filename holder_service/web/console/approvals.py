@@ -12,6 +12,8 @@ from holder_service.storage.approvals import IN_FORCE
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, OfficerVisit, Visit, Visitor, or_again
 from holder_service.web.console.words import beside, loss
+from holder_service.web.edge.column_files import column_file
+from holder_service.web.edge.dependencies import PathColumn
 from shared.amounts import format_nano
 from shared.approvals import OPEN, ApprovalDecision
 from shared.metadata import DatasetMetadata
@@ -46,6 +48,12 @@ def show_request(visit: Visitor, request: Request) -> Response:
         parts=_parts(found, _quoted(visit, found)), is_open=found.state in OPEN, may_be_decided=found.state in IN_FORCE,
         names=access.display_names(visit.store),
     )  # fmt: skip
+
+
+@router.get("/approvals/{request}/columns/{column}")
+def show_column(visit: Visitor, request: Request, column: PathColumn) -> Response:
+    """The whole document of a derived column that a request names, as a file."""
+    return column_file(approvals.column_document(visit.store, request, column), column)
 
 
 @router.post("/approvals/{request}")

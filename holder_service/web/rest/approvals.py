@@ -3,13 +3,14 @@
 import logging
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.services import approvals
 from holder_service.services.approvals import ApprovalInFull
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import PathDataset, PathPopulation, TheHolder
+from holder_service.web.edge.column_files import column_file
+from holder_service.web.edge.dependencies import PathColumn, PathDataset, PathPopulation, TheHolder
 from holder_service.web.edge.roles import Auditor, Officer, Reader
 from holder_service.web.rest.auditors import PageSize
 from holder_service.web.rest.contract import refusals
@@ -76,6 +77,18 @@ def list_approvals(
 def show_approval(holder: TheHolder, _: Reader, approval_id: ApprovalId) -> ApprovalInFull:
     """One request with all that is asked, and with what is left of the auditor's budget and of the cap."""
     return approvals.in_full(holder.store, approval_id, apart=holder.reading)
+
+
+@router.get(
+    "/admin/approvals/{approval_id}/columns/{column}",
+    tags=["administrator"],
+    response_class=Response,
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+    openapi_extra=refusals("not-found"),
+)
+def show_approval_column(holder: TheHolder, _: Reader, approval_id: ApprovalId, column: PathColumn) -> Response:
+    """The whole document of a derived column that a request names; its SHA-256 is in the entry of the request."""
+    return column_file(approvals.column_document(holder.store, approval_id, column), column)
 
 
 @router.put(

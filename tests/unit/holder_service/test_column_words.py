@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holder_service.domain.column_words import CHARACTERS_PER_LINE_MAX, LINES_MAX, column_words
+from holder_service.domain.column_words import CHARACTERS_PER_LINE_MAX, LINES_MAX, ColumnSummary, column_words
 from shared.columns import DerivedColumn
 
 OLD: dict[str, Any] = {"column": "age", "op": "ge", "value": 65}
@@ -39,6 +39,10 @@ TRUE = {"kind": "list", "cases": [], "otherwise": True}
 
 def words(of: dict[str, Any]) -> tuple[str, ...]:
     """What is said of a request for a column."""
+    return summary(of).says
+
+
+def summary(of: dict[str, Any]) -> ColumnSummary:
     return column_words(json.dumps(DerivedColumn.model_validate({"name": "it", **of}).document()))
 
 
@@ -60,9 +64,9 @@ def words(of: dict[str, Any]) -> tuple[str, ...]:
             (
                 "A score, which the holder computes from each record's age, hours",
                 "-0.5, and added to it:",
-                "0.01 × age × hours; 2 where one is missing",
-                "a number from -3 to 1, looked up by hours (3 places)",
                 "7 where age ≥ 65",
+                "by hours (cut at 20, missing): 1, -3, 0",
+                "0.01 × age × hours; 2 where one is missing",
             ),
         ),
         (
@@ -105,8 +109,27 @@ def test_of_linked_values_their_type_is_said_and_no_digest() -> None:
 
 def test_of_a_large_document_as_much_is_said_as_anybody_reads() -> None:
     cases = [{"rule": {"all_of": [{**OLD, "value": value}] * 100}, "value": 1} for value in range(1000)]
-    found = words({"type": "number", "from": {"score": {"kind": "list", "cases": cases, "otherwise": 0}}})
+    cases[3]["rule"] = {"all_of": [OLD] * 256}
+    found = summary({"type": "number", "from": {"score": {"kind": "list", "cases": cases, "otherwise": 0}}})
 
-    assert len(found) == LINES_MAX + 1
-    assert found[-1] == f"… and {1003 - LINES_MAX} more lines"
-    assert max(map(len, found)) == CHARACTERS_PER_LINE_MAX + len(" …")
+    assert len(found.says) == LINES_MAX
+    assert found.not_shown == ("1 of 3 lines", f"{1000 - (LINES_MAX - 2) + 1} of 1000 rules")
+    assert max(map(len, found.says)) == CHARACTERS_PER_LINE_MAX + len(" …")
+
+
+@pytest.mark.parametrize(
+    ("document", "missing"),
+    [(TREES, ("2 of 2 trees",)), (TERMS, ()), (LAYERS, ("2 of 2 layers",))],
+    ids=["trees", "terms", "layers"],
+)
+def test_what_cannot_be_said_in_words_is_counted_and_named(document: dict[str, Any], missing: tuple[str, ...]) -> None:
+    assert summary({"type": "number", "nullable": True, "from": {"score": document}}).not_shown == missing
+
+
+def test_a_table_is_said_whole_up_to_a_bound() -> None:
+    def table(size: int) -> ColumnSummary:
+        term = {"axes": [{"column": "age", "cuts": list(range(size - 1))}], "table": [0.25] * size}
+        return summary({"type": "number", "from": {"score": {**TERMS, "terms": [term]}}})
+
+    assert table(100).not_shown == ()
+    assert table(1000).not_shown == ("1 of 1 terms",)

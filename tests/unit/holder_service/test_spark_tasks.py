@@ -25,6 +25,7 @@ from holder_service.records.sources import admitted, splits_of
 from holder_service.records.spark import tasks
 from holder_service.records.spark.chunk_rows import CHUNK, ChunkCells
 from holder_service.records.spark.findings import Findings
+from holder_service.settings import RecordsRoot
 from shared.columns import extended
 from shared.schema import Column, Schema
 from testing.encoded_records import record_files
@@ -264,14 +265,15 @@ def test_a_url_is_admitted_under_a_root_alone(tmp_path: Path) -> None:
     (root := tmp_path / "lake").mkdir()
     (tmp_path / "lake-of-others").mkdir()
     (root / "away").symlink_to(tmp_path / "lake-of-others")
-    roots = (root.as_uri(), "s3a://bucket/in")
+    roots = here, there = RecordsRoot(root.as_uri()), RecordsRoot("s3a://bucket/in", "register")
 
-    assert admitted((root / "people.csv").as_uri(), roots) == (root / "people.csv").as_uri()
-    assert admitted(f"{root.as_uri()}/", roots) == root.as_uri()
-    assert admitted("s3a://bucket/in/x.parquet", roots) == "s3a://bucket/in/x.parquet"
+    assert admitted((root / "people.csv").as_uri(), roots) == ((root / "people.csv").as_uri(), here)
+    assert admitted(f"{root.as_uri()}/", roots) == (root.as_uri(), here)
+    assert admitted("s3a://bucket/in/x.parquet", roots) == ("s3a://bucket/in/x.parquet", there)
     for url in (
         f"{root.as_uri()}/../lake-of-others", (tmp_path / "lake-of-others").as_uri(),
         (root / "away" / "x.csv").as_uri(), f"{root.as_uri()}/%2e%2e/secret", "/etc/passwd",
+        f"{root.as_uri()}/x%00", f"{root.as_uri()}/\ud800", "file://[x/y", "s3a://bucket/in/\0",
         "s3a://bucket/inside", "s3a://other/in", "s3a://bucket/in/../x", "s3a://bucket/in/%2e%2e/x",
     ):  # fmt: skip
         assert admitted(url, roots) is None, url
