@@ -29,6 +29,9 @@ class ApprovalSetting(RequestModel):
     """Whether it has to be. What was answered before is answered again in any case."""
     days: Annotated[StrictInt, Field(ge=1, le=limits.APPROVAL_DAYS_MAX)] = limits.APPROVAL_DAYS_DEFAULT
     """How many days a request stands, from when it was asked: waiting, approved or declined. Then it is over."""
+    in_full: StrictBool | None = Field(default=None, exclude_if=lambda setting: setting is None)
+    """Whether a request is refused whose derived columns officers cannot be shown whole in words, such as a network's
+    weights; null leaves it as it is, which is at first not."""
 
 
 class ApprovalDecision(RequestModel):

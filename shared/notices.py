@@ -17,7 +17,10 @@ from shared.text import ReleaseId
 PERCENT_DEFAULT: Final = 80
 DAYS_DEFAULT: Final = 14
 
-NoticeKind = Literal["cap-missing", "cap-spent", "budget-spent", "budget-expires", "approval-expires", "key-expires"]
+NoticeKind = Literal[
+    "cap-missing", "cap-spent", "budget-spent", "budget-expires", "approval-expires", "key-expires",
+    "cap-raised", "approvals-off",
+]  # fmt: skip
 
 
 class Notice(ContractModel):
@@ -25,7 +28,7 @@ class Notice(ContractModel):
 
     kind: NoticeKind
     """A population waits for a cap; much of a cap, or of an auditor's budget, is spent; a budget or a key ends soon, or
-    a request that nobody has approved or declined."""
+    a request that nobody has approved or declined; a cap was raised, or approvals are no longer required."""
     population: str | None = Field(default=None, exclude_if=lambda name: name is None)
     """The population that it is about."""
     account: str | None = Field(default=None, exclude_if=lambda name: name is None)
@@ -49,6 +52,11 @@ class Notice(ContractModel):
     """What is so, in a sentence."""
     advice: str
     """What to do."""
+
+    @property
+    def is_of_a_change(self) -> bool:
+        """Whether it is about something that an officer loosened."""
+        return self.kind in ("cap-raised", "approvals-off")
 
     @property
     def is_of_an_end(self) -> bool:

@@ -9,8 +9,8 @@ from checks.planted_bugs.approval_bugs import APPROVAL_BUGS
 from checks.planted_bugs.bug import Bug, Edit
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
-from checks.planted_bugs.reader_bugs import READER_BUGS
 from checks.planted_bugs.load_bugs import LOAD_BUGS
+from checks.planted_bugs.reader_bugs import READER_BUGS
 from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"

@@ -11,31 +11,26 @@ _TESTS: Final = "tests/integration/test_records_by_url.py"
 LOAD_BUGS: Final = (
     Bug(
         "a load by URL answers with the lines that do not fit",
-        (
-            Edit(
-                _READS,
-                "        kinds=kinds, entry=read.entry,\n",
-                "        kinds=kinds, entry=read.entry, errors=errors,\n",
-            ),
-        ),
+        (Edit(_READS, "errors_kept_at_home", "entry=read.entry", "entry=read.entry, errors=errors"),),
         (f"{_TESTS}::test_errors_stay_on_the_holders_machine_and_the_version_before_stays",),
     ),
     Bug(
         "any number of reads by URL is admitted",
-        (Edit(_READS, "subject=root.url, maximum=per_day,", "subject=dataset, maximum=per_day,"),),
+        (Edit(_READS, "begin.work", "subject=root.url, maximum=per_day,", "subject=dataset, maximum=per_day,"),),
         (f"{_TESTS}::test_each_read_is_an_entry_before_it_and_few_are_made_of_one_root",),
     ),
     Bug(
         "a root of one dataset is read for another",
-        (Edit(_READS, "if root.dataset in (None, dataset))", 'if root.dataset != "")'),),
+        (Edit(_READS, "require_admitted.own", "if root.dataset in (None, dataset))", 'if root.dataset != "")'),),
         (f"{_TESTS}::test_a_root_of_one_dataset_is_no_other_datasets",),
     ),
     Bug(
         "a URL with a NUL reaches the file system",
         (
-            Edit(_SOURCES, " or not decoded.isprintable():", ":"),
+            Edit(_SOURCES, "admitted", " or not decoded.isprintable():", ":"),
             Edit(
                 _SOURCES,
+                "admitted",
                 "    except ValueError:\n        return None\n    for root",
                 "    except ZeroDivisionError:\n        return None\n    for root",
             ),

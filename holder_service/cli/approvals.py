@@ -93,10 +93,14 @@ def require_approval(
     population: str,
     days: Annotated[int, typer.Option(help="How many days a request stands.")] = limits.APPROVAL_DAYS_DEFAULT,
     off: Annotated[bool, typer.Option("--off", help="Answer without approvals again; open requests end.")] = False,
+    in_full: Annotated[
+        bool | None,
+        typer.Option("--in-full/--not-in-full", help="Refuse requests that officers cannot be shown whole in words."),
+    ] = None,
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Have whatever is asked about a population approved first."""
-    body = {"required": not off, "days": days}
+    body = {"required": not off, "days": days, **({} if in_full is None else {"in_full": in_full})}
     call("PUT", path_of("populations", population, "approval"), url, key, json=body)
     said = "is answered without an approval" if off else f"waits for an approval, up to {days} days"
     notify(f"What is asked about population {population} {said}.")

@@ -28,6 +28,7 @@ _PROLONG: Final = "Grant it anew with a later end (holder admin grant), or let i
 _DECIDE: Final = (
     "Approve or decline it (holder admin approval {} shows what is asked); after that time it has to be asked anew."
 )
+_LOOK_AT_CHANGE: Final = "Ask who did it why; if it was not agreed, set the former value again."
 _NEW_KEY: Final = "Issue a further key and hand it over (holder admin add-key {}); then withdraw this one."
 
 
@@ -59,17 +60,41 @@ class EndingKey:
     expires: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class LooserLimit:
+    """An entry by which an officer allowed more than before: a cap that was raised, or approvals that are off.
+
+    Attributes:
+        before: The population's account before it.
+    """
+
+    entry: Entry
+    before: Balance
+
+    @property
+    def is_looser(self) -> bool:
+        """Whether it allows more than before; a first cap does not."""
+        event = self.entry.event
+        if event.kind == "approval-required":
+            return event.detail.get("approval_days") is None
+        after, before = (event.cap or Balance()).limit, self.before.limit
+        return before.admits_any and (after.kind != before.kind or not after.fits_in(before))
+
+
 def notices(
     accounts: Iterable[OpenAccount],
     waiting: Iterable[Approval],
     keys: Iterable[EndingKey],
     thresholds: Thresholds,
     now: datetime,
+    *,
+    changes: Iterable[LooserLimit] = (),
 ) -> tuple[Notice, ...]:
-    """All notices of now: those of each account in its order, then those of requests that wait, then those of keys."""
+    """All notices of now: of each account in its order, of requests that wait, of keys, of what officers loosened."""
     of_accounts = [one for account in accounts for one in _of_account(account, thresholds, now)]
     of_requests = [one for request in waiting for one in _of_request(request, thresholds, now)]
-    return (*of_accounts, *of_requests, *(one for key in keys for one in _of_key(key, thresholds, now)))
+    of_keys = [one for key in keys for one in _of_key(key, thresholds, now)]
+    return (*of_accounts, *of_requests, *of_keys, *map(_of_change, changes))
 
 
 def _of_account(account: OpenAccount, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:
@@ -140,6 +165,17 @@ def _of_request(request: Approval, thresholds: Thresholds, now: datetime) -> Ite
             f"{_date(request.expires)}.",
             advice=_DECIDE.format(request.id),
         )  # fmt: skip
+
+
+def _of_change(change: LooserLimit) -> Notice:
+    entry, name = change.entry, change.entry.event.population
+    what = f"{entry.event.actor} raised the cap of population {name}"
+    if is_off := entry.event.kind == "approval-required":
+        what = f"{entry.event.actor} ended the approvals that population {name} required"
+    return Notice(
+        kind="approvals-off" if is_off else "cap-raised", population=name, account=entry.event.actor, since=_at(entry),
+        what=f"{what} (ledger entry {entry.sequence}).", advice=_LOOK_AT_CHANGE,
+    )  # fmt: skip
 
 
 def _of_key(key: EndingKey, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:

@@ -99,6 +99,7 @@ class TableFacts:
         event = entry.event
         match event.kind:
             case "approval-required":
+                detail.pop("in_full", None)  # the entry says it, and no row
                 self._say(entry, "populations", event.population, **detail)
                 if detail["approval_days"] is None:
                     self._end_approvals(entry, lambda dataset: self._population_of(dataset) == event.population)

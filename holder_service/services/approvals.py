@@ -24,7 +24,7 @@ from holder_service.services.asked import Asked, AskedRelease, named_columns
 from holder_service.services.budgets import shown
 from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import TOO_MANY, LedgerStore, Transaction
-from holder_service.services.populations import unmerged
+from holder_service.services.populations import requires_in_full, unmerged
 from holder_service.storage import accounts, approvals, columns, datasets, ledger, releases
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
 from holder_service.storage.database import Connection
@@ -104,22 +104,49 @@ def set_required(store: LedgerStore, *, actor: str, population: str, setting: Ap
     """
     days = setting.days if setting.required else None
 
+    def detail_of(in_full: bool) -> dict[str, Any]:
+        return {"approval_days": days, **({"in_full": True} if in_full else {})}
+
     def work(transaction: Transaction) -> ApprovalSetting:
         connection = transaction.connection
         found = unmerged(connection, population)
         for dataset in datasets.every(connection, population=population):
             require_real(dataset, "Nothing is charged about it, and nothing needs an approval.")
-        if found.approval_days != days:
+        before = requires_in_full(connection, population)
+        in_full = before if setting.in_full is None else setting.in_full
+        if (found.approval_days, before) != (days, in_full):
             datasets.put_population(connection, replace(found, approval_days=days))
             if days is None:
                 approvals.end_all(connection, population=population)
             cap = ledger.population_balance(connection, population)
             transaction.append(
-                Event("approval-required", actor, population=population, cap=cap, detail={"approval_days": days})
+                Event("approval-required", actor, population=population, cap=cap, detail=detail_of(in_full))
             )
-        return setting
+        return setting.model_copy(update={"in_full": in_full or None})
 
     return store.commit(work)
+
+
+def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -> None:
+    """Refuse what officers could not be shown whole in words, where that is required; before it is written down.
+
+    Raises:
+        Conflict: A derived column cannot be shown whole.
+        Unavailable: What the columns compute could not be read.
+    """
+    asked = unapproved.asked.priced
+    named = named_columns(asked.asked)
+    with store.database.read() as connection:
+        if not named or not requires_in_full(connection, asked.dataset.population):
+            return
+        texts = {name: columns.document(connection, identity) for name, identity in named.items()}
+    for name, text in texts.items():
+        missing = () if text is None else apart.run(column_words, text).not_shown
+        if missing:
+            raise Conflict(
+                f"Officers approve here only what they can read in full, and of column {name!r} they cannot read "
+                f"{', '.join(missing)}. Nothing was charged. Ask about a smaller or simpler column."
+            )
 
 
 def setting_of(connection: Connection, population: str) -> ApprovalSetting | None:

@@ -9,13 +9,13 @@ a file; who dies between a line and the file has the line written once more.
 import json
 import logging
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from holder_service.domain.errors import HolderError
-from holder_service.domain.ledger import Entry
-from holder_service.domain.notices import EndingKey, OpenAccount, notices
+from holder_service.domain.ledger import Balance, Entry, Kind
+from holder_service.domain.notices import EndingKey, LooserLimit, OpenAccount, notices
 from holder_service.durable_files import durable_file
 from holder_service.records.files import RecordFiles
 from holder_service.services import approvals
@@ -41,7 +41,10 @@ def now_of(store: LedgerStore, thresholds: Thresholds) -> tuple[Notice, ...]:
     with store.database.read() as connection:
         audited = {one.name for one in datasets.every(connection) if not one.retired}
         asked = [one for one in waiting if one.dataset in audited]
-        return notices(_open_accounts(connection), asked, _ending_keys(connection, now), thresholds, now)
+        changes = _looser_limits(connection, now - timedelta(days=thresholds.days))
+        return notices(
+            _open_accounts(connection), asked, _ending_keys(connection, now), thresholds, now, changes=changes
+        )
 
 
 def _open_accounts(connection: Connection) -> list[OpenAccount]:
@@ -56,6 +59,22 @@ def _open_accounts(connection: Connection) -> list[OpenAccount]:
             of_account = EntryFilter(population=name, auditor=auditor)
             found.append(OpenAccount(name, auditor, ledger_views.backwards(connection, of_account, start=start)))
     return found
+
+
+def _looser_limits(connection: Connection, since: datetime) -> list[LooserLimit]:
+    """What officers loosened since a time, about people whom audits may be about."""
+    audited = {one.population for one in datasets.every(connection) if not one.retired and one.rehearsal is None}
+    kinds: tuple[Kind, ...] = ("cap", "population", "approval-required")
+    found = []
+    for kind in kinds:
+        for entry in ledger_views.in_order(connection, EntryFilter(kind=kind, since=since), upto=None):
+            if (name := entry.event.population) in audited:
+                earlier = ledger_views.newest(
+                    connection, EntryFilter(population=name), before=entry.sequence, limit=1
+                )  # fmt: skip
+                before = (earlier[0].event.cap if earlier else None) or Balance()
+                found.append(LooserLimit(entry, before))
+    return [one for one in found if one.is_looser]
 
 
 def _ending_keys(connection: Connection, now: datetime) -> list[EndingKey]:

@@ -8,9 +8,10 @@ from holder_service.domain.errors import AlreadyCharged, Conflict, Forbidden, In
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.services.ledger_store import LedgerStore, Transaction
-from holder_service.storage import datasets, ledger
+from holder_service.storage import datasets, ledger, ledger_views
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
+from holder_service.storage.ledger_views import EntryFilter
 from shared.amounts import AccountKind, Loss
 from shared.datasets import DatasetDeclaration
 from shared.rehearsals import ENDING
@@ -186,11 +187,27 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
             target, person_key=target.person_key or other.person_key, approval_days=min(days, default=None)
         )
         datasets.put_population(connection, merged)
+        _keep_in_full(transaction, actor, merged, source, cap)
         datasets.put_population(connection, replace(other, merged_into=into))
         for dataset in datasets.every(connection, population=source):
             datasets.put(connection, replace(dataset, population=into))
 
     store.commit(work)
+
+
+def requires_in_full(connection: Connection, population: str) -> bool:
+    """Whether requests about a population are refused that officers cannot be shown whole; its newest entry says so."""
+    settings = EntryFilter(kind="approval-required", population=population)
+    newest = ledger_views.newest(connection, settings, before=None, limit=1)
+    return bool(newest) and bool(newest[0].event.detail.get("in_full"))
+
+
+def _keep_in_full(transaction: Transaction, actor: str, merged: Population, source: str, cap: Balance) -> None:
+    """Have the merged population require what either did: that officers are shown whole what they approve."""
+    connection = transaction.connection
+    if requires_in_full(connection, source) and not requires_in_full(connection, merged.name):
+        detail = {"approval_days": merged.approval_days, "in_full": True}
+        transaction.append(Event("approval-required", actor, population=merged.name, cap=cap, detail=detail))
 
 
 def schemas_of(connection: Connection, population: str) -> dict[str, Schema]:

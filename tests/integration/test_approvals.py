@@ -32,6 +32,7 @@ from testing.holders import TestedHolder, running_holder
 from testing.postgres import PostgresServer
 from testing.refusals import refused
 from testing.registers import (
+    DECLARATION,
     LEARNABLE,
     learnable_csv,
     linked_column,
@@ -782,6 +783,57 @@ def test_what_was_asked_is_seen_after_it_was_answered(strict: TestedHolder) -> N
     assert "score > 500" in page
     assert "deleted" not in page
     assert strict.admin("GET", f"/approvals/{identity}/columns/{column}").status_code == 200
+
+
+def test_a_population_refuses_what_officers_cannot_read_in_full(strict: TestedHolder) -> None:
+    whole, hidden = (strict.derive(hidden_behind(number)).json()["id"] for number in (1, 60))
+    strict.await_columns()
+    setting = {"required": True, "days": 14, "in_full": True}
+    answered = strict.admin("PUT", "/populations/register/approval", json=setting)
+    again = strict.admin("PUT", "/populations/register/approval", json={"required": True, "days": 7})
+
+    refusal = strict.release(plan(cells=[HIGH], columns={"score": hidden}))
+    admitted = strict.release(plan(cells=[HIGH], columns={"score": whole}))
+    entries = [one["detail"] for one in strict.entries() if one["kind"] == "approval-required"]
+
+    assert answered.json()["in_full"] is again.json()["in_full"] is True, "what is not named stays as it is"
+    assert entries[1:] == [{"approval_days": 14, "in_full": True}, {"approval_days": 7, "in_full": True}]
+    refused(refusal, "conflict", holder=strict)
+    assert "3 of 61 terms" in refusal.json()["detail"]
+    waits(admitted)
+    verified(strict)
+    strict.admin("PUT", "/populations/register/approval", json={**setting, "in_full": False})
+    waits(strict.release(plan(cells=[HIGH], columns={"score": hidden})))
+
+
+def test_a_merged_population_shows_in_full_if_either_did(sqlite_holder: TestedHolder) -> None:
+    other = {**DECLARATION, "population": "other"}
+    assert sqlite_holder.admin("PUT", "/datasets/other", json=other).status_code == 200
+    setting = {"required": True, "days": 14, "in_full": True}
+    assert sqlite_holder.admin("PUT", "/populations/other/approval", json=setting).status_code == 200
+
+    merged = sqlite_holder.admin("POST", "/populations/register/merge", json={"population": "other"})
+
+    assert merged.status_code == 204, merged.text
+    assert sqlite_holder.entries()[-1]["detail"] == {"approval_days": 14, "in_full": True}
+    verified(sqlite_holder)
+
+
+def test_what_an_officer_loosens_is_noticed(strict: TestedHolder) -> None:
+    def noticed() -> list[tuple[str, str]]:
+        found = strict.admin("GET", "/notices").json()["notices"]
+        return [(one["kind"], one["account"]) for one in found if one["kind"] in ("cap-raised", "approvals-off")]
+
+    cap = next(one for one in reversed(strict.entries()) if one.get("cap"))["cap"]["limit_epsilon_nano"] / 1e9
+    strict.admin("PUT", "/populations/register/cap", json={"cap": {"epsilon": str(cap / 2)}}).raise_for_status()
+    lowered = noticed()
+    strict.admin("PUT", "/populations/register/cap", json={"cap": {"epsilon": str(cap)}}).raise_for_status()
+    require(strict, required=False)
+
+    assert lowered == []
+    assert noticed() == [("cap-raised", "administrator"), ("approvals-off", "administrator")]
+    strict.holder.store.clock = lambda: datetime.now(UTC) + timedelta(days=15)
+    assert noticed() == []
 
 
 def test_a_request_that_names_another_document_than_was_declared_is_found(strict: TestedHolder) -> None:

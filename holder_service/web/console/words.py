@@ -156,6 +156,8 @@ def notice_words(notice: Notice) -> str:
     """A notice in few words, beside what it is about."""
     if notice.spent_percent is not None:
         return f"{notice.spent_percent} % spent"
+    if notice.is_of_a_change:
+        return "raised" if notice.kind == "cap-raised" else "approvals ended"
     return "waits for a cap" if notice.kind == "cap-missing" else "ends soon"
 
 

@@ -5,6 +5,7 @@ import time
 from typing import Annotated, Any, Final
 
 from fastapi import Query, Response
+from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import ColumnNotReady
 from holder_service.services import approvals, releases
@@ -69,6 +70,7 @@ async def released(
         if isinstance(prepared, StoredRelease):
             return Response(prepared.body, 200, media_type="application/json")
         if isinstance(prepared, Unapproved):
+            await run_in_threadpool(approvals.require_shown, holder.store, prepared, apart=holder.reading)
             prepared = await outcome(releases.request_approval(holder.store, unapproved=prepared, proof=caller.proof))
             _log.info("approval requested", extra={"actor": caller.name})
         if isinstance(prepared, StoredApproval):
