@@ -23,8 +23,8 @@ APPROVAL_BUGS: Final = (
             Edit(
                 "holder_service/domain/notices.py",
                 "LooserLimit.is_looser",
-                "return before.admits_any and (",
-                "return before.is_nothing and (",
+                "return before.admits_any and",
+                "return before.is_nothing and",
             ),
         ),
         (f"{_TESTS}::test_what_an_officer_loosens_is_noticed",),
@@ -189,7 +189,7 @@ APPROVAL_BUGS: Final = (
             Edit(
                 _APPROVALS,
                 "in_full",
-                '        asked["columns"] = _in_words(store, found, plan, apart)\n',
+                '        parts["columns"] = _in_words(store, found, asked, apart)\n',
                 "        pass\n",
             ),
         ),

@@ -66,19 +66,21 @@ class LooserLimit:
 
     Attributes:
         before: The population's account before it.
+        newest: The newest entry that says the same of the population: its balance, or what it requires.
     """
 
     entry: Entry
     before: Balance
+    newest: Entry
 
     @property
     def is_looser(self) -> bool:
-        """Whether it allows more than before; a first cap does not."""
-        event = self.entry.event
+        """Whether it allows more than before, and that was not taken back; a first cap does not."""
+        event, before = self.entry.event, self.before.limit
         if event.kind == "approval-required":
-            return event.detail.get("approval_days") is None
-        after, before = (event.cap or Balance()).limit, self.before.limit
-        return before.admits_any and (after.kind != before.kind or not after.fits_in(before))
+            return event.detail.get("approval_days") is None and self.entry.sequence == self.newest.sequence
+        after = (event.cap or Balance()).limit, (self.newest.event.cap or Balance()).limit
+        return before.admits_any and not any(limit.fits_in(before) for limit in after)
 
 
 def notices(

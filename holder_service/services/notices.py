@@ -69,11 +69,12 @@ def _looser_limits(connection: Connection, since: datetime) -> list[LooserLimit]
     for kind in kinds:
         for entry in ledger_views.in_order(connection, EntryFilter(kind=kind, since=since), upto=None):
             if (name := entry.event.population) in audited:
-                earlier = ledger_views.newest(
-                    connection, EntryFilter(population=name), before=entry.sequence, limit=1
-                )  # fmt: skip
+                about = EntryFilter(population=name)
+                earlier = ledger_views.newest(connection, about, before=entry.sequence, limit=1)
+                same = EntryFilter(kind=kind, population=name) if kind == "approval-required" else about
+                [newest] = ledger_views.newest(connection, same, before=None, limit=1)
                 before = (earlier[0].event.cap if earlier else None) or Balance()
-                found.append(LooserLimit(entry, before))
+                found.append(LooserLimit(entry, before, newest))
     return [one for one in found if one.is_looser]
 
 

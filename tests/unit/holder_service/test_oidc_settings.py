@@ -50,7 +50,10 @@ def test_everything_may_be_set(tmp_path: Path) -> None:
         ({"ISSUER": "https://login.example", **CONSOLE, "AUDIENCE": "console"}, "differ"),
         ({"ISSUER": "https://login.example", "AUDIENCE": "api", "ROLES": "a=king"}, "ROLES"),
         ({"ISSUER": "https://login.example", "AUDIENCE": "api", "ROLES": "auditor"}, "ROLES"),
-        ({"ISSUER": "https://login.example", **CONSOLE, "CLIENT_SECRET_FILE": "/none"}, "CLIENT_SECRET_FILE"),
+        (
+            {"ISSUER": "https://login.example", **CONSOLE, "ROLES": "a=auditor", "CLIENT_SECRET_FILE": "/none"},
+            "CLIENT_SECRET_FILE",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_by_name(given: dict[str, str], names: str) -> None:
