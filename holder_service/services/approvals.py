@@ -23,7 +23,7 @@ from holder_service.services.apart import Apart
 from holder_service.services.asked import Asked, AskedRelease, named_columns
 from holder_service.services.budgets import shown
 from holder_service.services.datasets import require_dataset, require_real
-from holder_service.services.ledger_store import TOO_MANY, LedgerStore, Transaction
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.populations import requires_in_full, unmerged
 from holder_service.storage import accounts, approvals, columns, datasets, ledger, releases
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
@@ -223,7 +223,7 @@ def write_down(
         "approval-requested",
         population=state.dataset.population,
         actor=asked.auditor,
-        refusal=TOO_MANY.format(limits.FREE_ENTRIES_PER_DAY_MAX, "requests for approval"),
+        whose="requests for approval",
     )
     _require_few_open(connection, asked, now=now)
     approvals.forget(connection, now=now)

@@ -31,7 +31,7 @@ from holder_service.services.apart import ApartFor
 from holder_service.services.asked_columns import AskedColumn, keyed_digest
 from holder_service.services.column_jobs import Pace, delete, readiness, remove_files, require_ready, to_be_made
 from holder_service.services.datasets import read_dataset, require_dataset
-from holder_service.services.ledger_store import TOO_MANY, LedgerStore, Transaction
+from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.storage import columns, datasets, ledger
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.database import Connection
@@ -74,7 +74,7 @@ def make(
             "column",
             population=declared.population,
             actor=auditor,
-            refusal=TOO_MANY.format(limits.FREE_ENTRIES_PER_DAY_MAX, "derived columns"),
+            whose="derived columns",
         )
         _require_share(transaction.connection, dataset=dataset, auditor=auditor, more=1, more_bytes=asked.size.bytes)
         column = StoredColumn(

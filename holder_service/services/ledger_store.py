@@ -69,23 +69,26 @@ class Transaction:
         population: str | None = None,
         actor: str | None = None,
         subject: str | None = None,
-        maximum: int = limits.FREE_ENTRIES_PER_DAY_MAX,
-        refusal: str,
+        maximum: int | None = None,
+        whose: str = "",
+        refusal: str = "",
     ) -> None:
         """Refuse another entry of a kind that costs nothing, once as many were made within a day as may be.
 
         Args:
             population, actor, subject: Which entries count; all where none is named.
-            maximum: How many there may be.
-            refusal: What is said to the caller.
+            maximum: How many there may be; by default `FREE_ENTRIES_PER_DAY_MAX`.
+            whose: What those entries of one actor about a population are about, for the refusal.
+            refusal: What is said to the caller instead.
 
         Raises:
             Conflict: The maximum is reached.
         """
+        maximum = limits.FREE_ENTRIES_PER_DAY_MAX if maximum is None else maximum
         made = EntryFilter(kind=kind, actor=actor, population=population, subject=subject)
         number = ledger_views.number_within(self.connection, timedelta(days=1), made, now=self.now)
         if number >= maximum:
-            raise Conflict(refusal)
+            raise Conflict(refusal or TOO_MANY.format(maximum, whose))
 
     def rest_on(self, sequence: int) -> None:
         """Have an entry anchored before anything is answered: its own process may have died after its commit."""
