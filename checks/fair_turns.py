@@ -77,7 +77,7 @@ def crowd(client: Client, dataset: str, first: int, stop: Any, answered: Any) ->
             if status == 201:
                 with answered.get_lock():
                     answered.value += 1
-            elif status == 429:
+            elif status in (409, 429):  # too much at once, or the rehearsal was published again meanwhile
                 time.sleep(0.1)
             else:
                 raise RuntimeError(f"the holder answered {status}")
