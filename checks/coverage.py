@@ -26,6 +26,8 @@ and every release is estimated:
   in addition to the others, and randomised responses;
 - `comparisons`: the change of ratio and difference from one model to another that one question asked about, of
   registers of 2 to 16 groups of 1 to 5 000 people;
+- `adverse`: the adverse ratio, the difference and the verdict of registers in which hardly anybody has the adverse
+  outcome, as `checks.coverage_of_adverse` makes them; the specification has 60 of them: `--registers 60 --worst 8`;
 - `scores` and `strata`: what bands of a score say, and conditional parity, one by one and together.
 
 A line has the least and the mean coverage over the registers, which of them was worst, and how many are
@@ -55,9 +57,10 @@ from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.results import Estimate, RatioKind
 from auditor_client.estimation.totals import CountedTotals
 from checks import coverage_of_strata
+from checks.coverage_of_adverse import rare_register, true_adverse, wrong_verdict
 from checks.coverage_of_joined import joined_releases, questions
 from checks.coverage_of_scores import figures_of, held, releases, scored
 from checks.coverage_together import PopulationOfGroups, jointly_held
@@ -165,6 +168,22 @@ def of_registers(
         for figure in parity_ranges(totals, level=LEVEL, drawing=task.drawing(draws))
     ]
     return _parity_covered(name, task, found, register.parity())
+
+
+def of_adverse(task: Task) -> list[Covered]:
+    """Adverse ratio, difference and verdict of one register with few adverse outcomes."""
+    register = rare_register(task.seed)
+    found = [
+        figure
+        for totals in totals_of_releases(register, task)
+        for figure in parity_ranges(totals, level=LEVEL, drawing=task.drawing(), kind=RatioKind.HIGHEST)
+    ]
+    truths = true_adverse(register)
+    right = sum(not wrong_verdict(figure.ratio, truths[0], THRESHOLD) for figure in found)
+    return [
+        *_parity_covered("adverse", task, found, truths),
+        Covered(f"adverse verdicts {task.seed}", right, len(found), len(found), np.nan),
+    ]
 
 
 def of_judged(task: Task) -> list[Covered]:
@@ -400,6 +419,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     ),
     # An end over 72 pairs of groups is a far quantile: as many draws as an audit makes.
     "alike": (partial(of_registers, name="alike", invented=Register.alike, draws=8 * DRAWS), 0.25),
+    "adverse": (of_adverse, 1.0),
     "judged": (of_judged, 0.5),
     "joined": (of_joined, 1.0),
     "odds": (of_odds, 0.5),
@@ -460,7 +480,7 @@ def _covered(
     name: str, seed: int, figures: "list[Estimate] | list[Estimate | None]", truth: float | FloatArray
 ) -> Covered:
     claimed = [figure for figure in figures if figure is not None]
-    widths = [figure.width for figure in claimed if not np.isnan(figure.width)]
+    widths = [figure.width for figure in claimed if np.isfinite(figure.width)]
     holding = sum(map(holds, claimed, np.broadcast_to(truth, len(claimed))))
     return Covered(f"{name} {seed}", holding, len(claimed), len(claimed), float(np.mean(widths)) if widths else np.nan)
 

@@ -6,7 +6,7 @@ they may change at any time: nothing has to be loaded again, and the same questi
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StringConstraints, model_validator
 
@@ -17,6 +17,11 @@ from shared.text import Paragraph, Text, Words, normalise
 
 _BOOLEANS: Final = {True: "true", False: "false"}
 """How the values of a boolean column are named, as JSON writes them."""
+
+
+Intervention = Literal["assistive", "punitive"]
+"""What kind of decision a column holds: being selected is good (a job, a loan, a grant), or it is a burden (a control,
+a stop, a fine)."""
 
 
 def _unset(value: Any) -> bool:
@@ -75,6 +80,8 @@ class ColumnWords(RequestModel):
     """Of a column of numbers: what is counted or measured, such as CHF per month."""
     description: Paragraph | None = Field(default=None, exclude_if=_unset)
     """How the column came about, and what it does not say."""
+    intervention: Intervention | None = Field(default=None, exclude_if=_unset)
+    """Of a column of decisions: whether being selected is good (assistive) or a burden (punitive)."""
     values: Annotated[dict[Text, Words], BeforeValidator(_few(limits.CATEGORIES_PER_COLUMN_MAX))] = Field(
         default_factory=dict, exclude_if=_unset
     )

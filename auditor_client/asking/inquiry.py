@@ -10,7 +10,16 @@ from functools import cached_property
 from typing import Any, Final
 
 from auditor_client.asking.crossing import Decisions, crossed_rules
-from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, STABILITY, AuditRequest
+from auditor_client.asking.request import (
+    FALSE_DISCOVERY_RATE,
+    FALSE_NEGATIVE_RATE,
+    FALSE_OMISSION_RATE,
+    FALSE_POSITIVE_RATE,
+    ODDS,
+    OF_EVERYBODY,
+    OPPORTUNITY,
+    AuditRequest,
+)
 from auditor_client.asking.scope import scope_predicates
 from auditor_client.asking.source import TREE, RuleSource, column_named, extended_schema
 from auditor_client.asking.strata import Stratum, strata
@@ -86,7 +95,7 @@ class Inquiry:
         _ = self.scope, self.groups, self.reference, self.label, self.strata  # refuses what the dataset lacks
         if self.labelled and self.label is None:
             raise QuestionRefused(
-                "The dataset declares no label, and all figures but statistical-parity compare the decisions with one: "
+                "The dataset declares no label, and this figure compares the decisions with one: "
                 "name a column that is one (`label`)."
             )
         self._check_totals()
@@ -97,7 +106,7 @@ class Inquiry:
             return
         if len(totals.people) != len(self.groups):
             raise QuestionRefused(f"There are {len(self.groups)} groups: give what is known of each (`group_totals`).")
-        if not {PARITY, STABILITY} & set(self.metrics):
+        if not OF_EVERYBODY & set(self.metrics):
             raise QuestionRefused(
                 "Group totals (`group_totals`) are of everybody in a group, and this figure is about those of one "
                 "label, or the accepted: ask for statistical-parity too, or leave them out."
@@ -207,7 +216,7 @@ class Inquiry:
     @property
     def labelled(self) -> bool:
         """Whether some figure needs the label."""
-        return not set(self.metrics) <= {PARITY, STABILITY}
+        return not OF_EVERYBODY.issuperset(self.metrics)
 
     @cached_property
     def crossed(self) -> Mapping[Decisions, tuple[Rule, ...]]:
@@ -251,11 +260,14 @@ class Inquiry:
         )
 
     def _needed(self, metric: str, favourable: bool) -> tuple[LabelValue, ...]:
-        if metric in (PARITY, STABILITY):
+        if metric in OF_EVERYBODY:
             return self.every_label_value()
-        if metric == OPPORTUNITY:
+        if metric in (OPPORTUNITY, FALSE_NEGATIVE_RATE):
             return (LabelValue.POSITIVE,)
-        return (LabelValue.POSITIVE, LabelValue.NEGATIVE) if metric == ODDS or favourable else ()
+        if metric == FALSE_POSITIVE_RATE:
+            return (LabelValue.NEGATIVE,)
+        of_refused = metric in (FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE)
+        return (LabelValue.POSITIVE, LabelValue.NEGATIVE) if metric == ODDS or favourable != of_refused else ()
 
     def restricted(self, rule: Rule, value: LabelValue | None) -> Rule:
         """A rule within the scope, and for the people of one value of the label."""

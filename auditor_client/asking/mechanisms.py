@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from auditor_client.asking.interventions import of_intervention
 from auditor_client.asking.request import MECHANISMS, AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
@@ -40,7 +41,7 @@ def settled(request: AuditRequest, dataset: DatasetDescription) -> AuditRequest:
         raise QuestionRefused(f"Dataset {dataset.name!r} has no records yet. Ask the holder's administrator.")
     if not request.sensitive:
         raise QuestionRefused(f"Name the `sensitive` columns, of {', '.join(dataset.sensitive)}.")
-    return request.changed(version=version, **_spending(request, dataset))
+    return of_intervention(request, dataset).changed(version=version, **_spending(request, dataset))
 
 
 def halves(request: AuditRequest) -> tuple[AuditRequest, AuditRequest]:

@@ -16,6 +16,7 @@ from auditor_client.asking.group_totals import GroupTotals
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
 from shared.amounts import NANO_PER_UNIT, InvalidAmount, Loss, parse_nano
+from shared.metadata import Intervention
 from shared.schema import Group
 
 PARITY: Final = "statistical-parity"
@@ -23,8 +24,18 @@ OPPORTUNITY: Final = "equal-opportunity"
 ODDS: Final = "equalized-odds"
 PREDICTIVE: Final = "predictive-parity"
 STABILITY: Final = "stability"
-OF_DECISIONS: Final = (PARITY, OPPORTUNITY, ODDS, PREDICTIVE)
+ADVERSE: Final = "adverse-ratio"
+ODDS_RATIO: Final = "odds-ratio"
+FALSE_POSITIVE_RATE: Final = "false-positive-rate"
+FALSE_DISCOVERY_RATE: Final = "false-discovery-rate"
+FALSE_NEGATIVE_RATE: Final = "false-negative-rate"
+FALSE_OMISSION_RATE: Final = "false-omission-rate"
+OF_ADVERSE_LABELS: Final = (FALSE_POSITIVE_RATE, FALSE_DISCOVERY_RATE, FALSE_NEGATIVE_RATE, FALSE_OMISSION_RATE)
+"""What goes wrong in adverse decisions, by the label (Aequitas' fairness tree)."""
+OF_DECISIONS: Final = (PARITY, OPPORTUNITY, ODDS, PREDICTIVE, ADVERSE, ODDS_RATIO, *OF_ADVERSE_LABELS)
 METRICS: Final = (*OF_DECISIONS, STABILITY)
+OF_EVERYBODY: Final = frozenset({PARITY, ADVERSE, ODDS_RATIO, STABILITY})
+"""The metrics that compare the decisions about everybody, and need no label."""
 STRATEGIES: Final = ("verdict", "rules", "pafer")
 """Each is described at its function in `strategies`."""
 VERDICT: Final = STRATEGIES[0]
@@ -137,6 +148,12 @@ class AuditRequest(BaseModel):
     )
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         default=None, description="The dataset's column for each input of a model that was fitted on an array."
+    )
+    intervention: Intervention | None = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="What kind of decision it is. assistive: being selected is good (job, loan, grant); punitive: it "
+        "is a burden (control, stop, fine) [what the dataset declares of the column of decisions, else not said].",
     )
     decision: str | None = Field(
         default=None,

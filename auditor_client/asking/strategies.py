@@ -12,7 +12,13 @@ from typing import Final
 from auditor_client.asking.crossing import Decisions
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue, LeafRules, stratum_cell
 from auditor_client.asking.mechanisms import batch, halves
-from auditor_client.asking.request import AUTO, PREDICTIVE, STRATEGIES
+from auditor_client.asking.request import (
+    AUTO,
+    FALSE_DISCOVERY_RATE,
+    FALSE_OMISSION_RATE,
+    PREDICTIVE,
+    STRATEGIES,
+)
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.text import no_such
 from shared.plans import Batch, Plan
@@ -90,6 +96,11 @@ def _rules(inquiry: Inquiry) -> Iterator[Batch]:
 
 def _pafer(inquiry: Inquiry) -> Iterator[Batch]:
     """The paper's: everybody with half the loss, each favourable rule with the other half."""
+    if {FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE} & set(inquiry.metrics):
+        raise QuestionRefused(
+            f"Strategy pafer does not count the refused, whom {FALSE_DISCOVERY_RATE} and {FALSE_OMISSION_RATE} are "
+            "about: ask with strategy verdict or rules."
+        )
     favourable = _cells(inquiry, inquiry.leaves(favourable=True), inquiry.label_values(favourable=True))
     everybody = _cells(inquiry, (LeafRules("everybody", EVERYBODY.any_of),), inquiry.label_values(favourable=False))
     if not everybody:  # predictive parity alone asks about the accepted

@@ -170,7 +170,7 @@ def compare_results(first: AuditResult, second: AuditResult, *, apart: str | Non
     same = first.release.id == second.release.id
     if same and first.question.rules == second.question.rules:
         change = comparison.unchanged(one, other)
-    elif same and first.question.against == second.question.rules and second.question.against == first.question.rules:
+    elif same and _crossed(first, second) and not one.ratio_kind.adverse:
         rate = RATES[metric][0]
         crossed = read_crossed(first.release, first.question, rate)
         measured = [audit.counts[rate].measurement for audit in (first, second)]
@@ -179,6 +179,12 @@ def compare_results(first: AuditResult, second: AuditResult, *, apart: str | Non
     else:
         change = comparison.compare_estimates(one, other, same_answer=same, apart=apart)
     return ModelComparison(first, second, metric, change)
+
+
+def _crossed(first: AuditResult, second: AuditResult) -> bool:
+    """Whether one question asked about both models."""
+    one, other = first.question, second.question
+    return one.against == other.rules and other.against == one.rules
 
 
 def _of_the_same_groups(first: AuditResult, second: AuditResult) -> tuple[ParityEstimate, ParityEstimate]:

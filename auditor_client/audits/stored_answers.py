@@ -26,6 +26,8 @@ from auditor_client.findings.answers import (
     AskedCells,
     BatchCells,
     Location,
+    Rate,
+    RateCounts,
     merged_rows,
     read_bands,
 )
@@ -34,6 +36,7 @@ from auditor_client.findings.insight import rule_counts
 from auditor_client.findings.joined import read_answers, require_added_noise, same_cells
 from auditor_client.findings.reading import Reading
 from auditor_client.findings.rehearsals import require_marked_alike
+from auditor_client.findings.verdicts import metrics_estimated
 from shared.datasets import Budget
 from shared.plans import Plan, identity
 
@@ -190,31 +193,39 @@ def finding(
         QuestionRefused: Question or answer alone is of a rehearsal.
     """
     require_marked_alike(question.dataset, [one.release for one in stored.answers])
-    counts = read_answers(stored, question)
+    metrics = metrics_estimated(question, reading)
+    counts = _with_outcomes(read_answers(stored, question), metrics)
     bands = _bands(question, stored, reading)
     chosen = None if bands is None else chosen_edge(question)
     of_each = reading.of_each(
         counts, question.reference, rules=rule_counts(question, counts, reading), bands=bands, chosen=chosen
     )
     strata, parts = question.strata, question.parts if question.strata else ()
-    of_parts = [read_answers(stored, part) for part in parts]
+    of_parts = [_with_outcomes(read_answers(stored, part), metrics) for part in parts]
     return AuditResult(
         question=question,
         stored=stored,
         reading=reading,
         counts=counts,
-        estimates={metric: of_each.estimate(metric, counts, question.reference) for metric in question.metrics},
+        estimates={metric: of_each.estimate(metric, counts, question.reference) for metric in metrics},
         holder_url=holder_url,
         budget=budget,
         versions=program_versions(),
         scores=None if bands is None else of_each.scores(bands, chosen, question.reference),
         by_stratum={
-            metric: reading.conditional(metric, strata, of_parts, question.reference)
-            for metric in question.metrics
-            if strata
+            metric: reading.conditional(metric, strata, of_parts, question.reference) for metric in metrics if strata
         },
         about=about,
     )
+
+
+def _with_outcomes(counts: dict[Rate, RateCounts], metrics: Sequence[str]) -> dict[Rate, RateCounts]:
+    """Counts with those of every metric: the adverse outcome and the favourable one are read from the same."""
+    found = dict(counts)
+    for rate in (rate for metric in metrics for rate in RATES[metric] if rate not in counts):
+        counted = next(of_rate for one, of_rate in counts.items() if one.counted is rate.counted)
+        found[rate] = replace(counted, measurement=replace(counted.measurement, ratio_kind=rate.ratio_kind))
+    return found
 
 
 def _bands(question: Question, stored: StoredAnswer, reading: Reading) -> BandCounts | None:

@@ -54,7 +54,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     "type": Flag(completed=COLUMN_TYPES),
     "where": Flag(split=False, panel=AUDITED),  # a condition may hold commas
     "version": Flag("--records-version", panel=AUDITED),
-    **dict.fromkeys(("decision", "favourable", "above", "label", "columns"), Flag(panel=AUDITED)),
+    **dict.fromkeys(("decision", "favourable", "above", "label", "columns", "intervention"), Flag(panel=AUDITED)),
     **dict.fromkeys(("epsilon", "delta", "rho", "upper", "draw", "refines"), Flag(panel=PRIVACY)),
     "mechanism": Flag(panel=PRIVACY, completed=MECHANISMS),
     "missing": Flag(split=False),

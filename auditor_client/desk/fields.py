@@ -24,6 +24,7 @@ LABELS: Final[Mapping[str, str]] = {
     "sensitive": "Groups", "epsilon": "Privacy loss ε", "metrics": "Figures", "where": "Only people with",
     "by": "Within each value of", "reference": "Compare with the group", "delta": "δ", "rho": "ρ instead of ε",
     "upper": "Largest answer, people", "favourable": "Favourable classes", "columns": "Columns of the model’s inputs",
+    "intervention": "Kind of decision",
     "decision": "Column of decisions", "above": "Favourable above a score of", "label": "Label column",
     "edges": "Edges of a score’s bands", "within": "Stability within", "free": "Stability: free columns",
     "version": "Version of the records", "refines": "Refines the release", "people": "How many people",
@@ -50,6 +51,7 @@ LABELS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """What a field is called on a page; others by their names."""
 _CHOICES: Final[Mapping[str, Sequence[str]]] = {
+    "intervention": ("", "assistive", "punitive"),
     "strategy": (AUTO, *STRATEGIES), "estimator": ESTIMATORS, "type": COLUMN_TYPES, "delimiter": (",", ";", "|", "tab"),
     "decimal": (".", ","), "encoding": ("utf-8", "utf-8-sig", "latin-1", "cp1252"),
 }  # fmt: skip
@@ -67,7 +69,7 @@ _LINES: Final = ("where", "missing", "features")
 """Fields of which each line is one, because a value may hold commas."""
 _APART: Final = ("sensitive", "epsilon", "metrics", "decision", "assumption", "features")
 """Fields that the page shows in its own way."""
-_FIRST: Final = ("favourable", "people", "where", "by", "strategy", "mechanism")
+_FIRST: Final = ("favourable", "intervention", "people", "where", "by", "strategy", "mechanism")
 """Fields that are asked first; the others stand in sections that are folded."""
 _OF_LEARNERS: Final[Mapping[str, Sequence[str]]] = {
     "A tree": ("depth", "splits", "groups"),

@@ -44,7 +44,12 @@ def of_parity(groups: Sequence[GroupEstimate], figures: JudgedFigures) -> Iterat
             "{groups}: nobody is there as far as the answers show, so there is no rate to compare.",
             groups=_names(empty),
         )
-    if not ratio.defined:
+    if not ratio.defined and figures.ratio_kind.adverse:
+        yield said(
+            "In no group do the answers show an adverse rate above zero, so the ratio is undefined. A larger epsilon "
+            "may show one."
+        )
+    elif not ratio.defined:
         yield said(
             "In no group do the answers show a rate above zero, so the ratio is undefined. A larger epsilon may show "
             "one."
@@ -64,6 +69,11 @@ def of_parity(groups: Sequence[GroupEstimate], figures: JudgedFigures) -> Iterat
             "Too small for this epsilon: {sizes}. The noise is as large as the group, so the data do not show "
             "its rate. A larger epsilon or coarser groups would.",
             sizes=joined(sizes, ", "),
+        )
+    elif ratio.defined and not ratio.known and figures.ratio_kind.adverse:
+        yield said(
+            "The data do not show how many times as often the adverse outcome falls on one group as on another: so few "
+            "people have it that the noise is as large as their number. A larger epsilon would show it."
         )
     elif ratio.defined and not ratio.known:
         yield said(

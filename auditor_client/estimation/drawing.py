@@ -37,6 +37,13 @@ class Edition:
 EDITIONS: Final[Mapping[int, Edition]] = {
     1: Edition(contender_probability=0.04, pairs_max=64, shuffled=False, level_of_sizes=None, inverted=False),
     2: Edition(contender_probability=0.004, pairs_max=256, shuffled=True, level_of_sizes=0.95, inverted=True),
+    3: Edition(
+        contender_probability=0.004,
+        pairs_max=256,
+        shuffled=True,
+        level_of_sizes=0.95,
+        inverted=True,
+    ),
 }
 LATEST: Final = max(EDITIONS)
 

@@ -38,13 +38,19 @@ from auditor_client.estimation.totals import BoolArray, CountedTotals
 class Draws:
     """Equally weighted draws from the posterior under one prior.
 
-    `accepted` and `size` (with the refused) are whole numbers of people, shape (T, K, M) each.
+    `accepted` and `size` (with the refused) are whole numbers of people, shape (T, K, M) each. Of draws that are
+    `turned`, `accepted` are the people with the adverse outcome, whose rates are 1 less those of the others.
     """
 
     accepted: FloatArray
     size: FloatArray
     prior: Prior
     drawing: Drawing
+    turned: bool = False
+
+    def turned_round(self) -> "Draws":
+        """The same draws of the other outcome."""
+        return replace(self, accepted=self.size - self.accepted, turned=not self.turned)
 
     def rates(self) -> FloatArray:
         """Acceptance rates, shape (T, K, M), within [0, 1]; NaN where a draw's group is empty: it has no rate."""
@@ -60,8 +66,9 @@ class Draws:
     def population_rates(self) -> FloatArray:
         """Rates of the population that the people represent, shape (T, K, M); NaN where a draw's group is empty."""
         rng = np.random.default_rng((self.drawing.seed, 1))  # another stream than the counts came from
-        rates = self.prior.population_rates(self.accepted, self.size - self.accepted, rng)
-        return np.where(self.size > 0, rates, np.nan)
+        parts = self.accepted, self.size - self.accepted
+        rates = self.prior.population_rates(*(reversed(parts) if self.turned else parts), rng)
+        return np.where(self.size > 0, 1 - rates if self.turned else rates, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +106,12 @@ class DrawsWithBoundaryCases:
                 lower = replace(draws, size=size + more_refused)
                 upper = replace(draws, accepted=accepted + more, size=size + more)
         return cls(draws, lower, upper, none, everyone)
+
+    def turned_round(self) -> "DrawsWithBoundaryCases":
+        """The same of the other outcome: what was the lower end of its rate is the upper end of this one's."""
+        draws = self.draws.turned_round()
+        lower, upper = (draws if one is self.draws else one.turned_round() for one in (self.upper, self.lower))
+        return DrawsWithBoundaryCases(draws, lower, upper, self.all_possible, self.none_possible)
 
     def rates(self) -> list[RateDraws]:
         """Rates of the people in the data, of every release."""

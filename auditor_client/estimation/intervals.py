@@ -69,6 +69,16 @@ class RateDraws:
             estimates.append(_median_within(of_highest, (ends[0], 1.0 if k in high else ends[1]), level))
         return estimates
 
+    def turned_round(self) -> "RateDraws":
+        """Rates of the other outcome: 1 less these."""
+        return RateDraws(1 - self.rates, 1 - self.upper, 1 - self.lower, self.edition)
+
+    def odds(self) -> "RateDraws":
+        """The odds p/(1 − p) of these rates p, infinite where everybody has the outcome."""
+        with np.errstate(divide="ignore"):
+            rates, lower, upper = (draws / (1 - draws) for draws in (self.rates, self.lower, self.upper))
+        return RateDraws(rates, lower, upper, self.edition)
+
     def among(self, groups: Sequence[int]) -> "RateDraws":
         """Of some groups alone, by their indices."""
         index = np.array(groups, dtype=np.intp)

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor_client.estimation.drawing import Drawing
-from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
 from auditor_client.estimation.intervals import RateDraws
-from auditor_client.estimation.inversion import inverted_rates
-from auditor_client.estimation.judged_groups import judged_groups, worst_figures
+from auditor_client.estimation.judged_groups import judged_groups
 from auditor_client.estimation.local_model import Totals
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.outcomes import draws_of_outcome, inverted_of_outcome, worst_of_kind
+from auditor_client.estimation.results import Estimate, RatioKind
 from auditor_client.estimation.size_rule import SizeRule
 
 
@@ -23,7 +22,11 @@ class ParityRange:
 
 
 def parity_ranges(
-    *comparisons: Totals, level: float, drawing: Drawing, rule: SizeRule | None = None
+    *comparisons: Totals,
+    level: float,
+    drawing: Drawing,
+    rule: SizeRule | None = None,
+    kind: RatioKind = RatioKind.LOWEST,
 ) -> list[ParityRange]:
     """Estimate T releases of K groups.
 
@@ -33,6 +36,7 @@ def parity_ranges(
         level: Of each interval.
         drawing: How draws are made from each posterior.
         rule: How large the groups are that are judged; None for all.
+        kind: Which ratio; an adverse one is of the other outcome than the totals' accepted.
 
     Returns:
         One for each release.
@@ -40,15 +44,15 @@ def parity_ranges(
     drawings = [drawing.at(drawing.seed + index) for index in range(len(comparisons))]
     each = list(zip(comparisons, drawings, strict=True))
     judged = judged_groups(comparisons, rule, drawing.edition.level_of_sizes or level)
-    by_prior = [
-        [DrawsWithBoundaryCases.of(draws, totals, level).rates() for draws in posterior_draws(totals, one)]
-        for totals, one in each
-    ]
+    by_prior = [[of_prior.rates() for of_prior in draws_of_outcome(totals, kind, level, one)] for totals, one in each]
     none: list[RateDraws | None] = [None] * len(judged)
-    inverted: list[Sequence[RateDraws | None]] = [inverted_rates(totals, one, level) or none for totals, one in each]
+    inverted: list[Sequence[RateDraws | None]] = [
+        inverted_of_outcome(totals, kind, level, one) or none for totals, one in each
+    ]
     return [
         ParityRange(
-            *worst_figures(
+            *worst_of_kind(
+                kind,
                 list(zip(*((flat[release], pooled[release]) for flat, pooled in by_prior), strict=True)),
                 [of_comparison[release] for of_comparison in inverted],
                 groups,

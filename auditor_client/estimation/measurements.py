@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.results import RatioKind
 from shared.noise import AdditiveNoise, ExponentialNoise, Noise, RandomisedResponseNoise
 from shared.schema import Group
 
@@ -149,6 +150,8 @@ class Measurement:
         bounds: How many people each group has, if that is known beforehand, exactly or within bounds.
         draws: Further, independent answers about the very same cells, row by row.
         others: Further, independent answers about the same people, by other cells: they say something of totals alone.
+        ratio_kind: Which ratio compares the groups. If it is an adverse one, the rates that are compared are those of
+            the complement: estimators turn the draws of the accepted round, so both outcomes' figures agree.
     """
 
     groups: tuple[Group, ...]
@@ -159,6 +162,7 @@ class Measurement:
     bounds: SizeBounds | None = None
     draws: "tuple[Measurement, ...]" = ()
     others: "tuple[Measurement, ...]" = ()
+    ratio_kind: RatioKind = RatioKind.LOWEST
 
     def __post_init__(self) -> None:
         if len(self.groups) < 2:

@@ -15,14 +15,19 @@ from typing import Any
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
 from auditor_client.estimation.drawing import DRAWING, Drawing
-from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
+from auditor_client.estimation.draws import DrawsWithBoundaryCases
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate
-from auditor_client.estimation.inversion import inverted_rates
-from auditor_client.estimation.judged_groups import judged_groups, worst_figures
+from auditor_client.estimation.judged_groups import judged_groups
 from auditor_client.estimation.local_model import LocalTotals, Totals
 from auditor_client.estimation.measurements import ONLY_ADDED_NOISE, Measurement
 from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.outcomes import (
+    against_of_kind,
+    draws_of_outcome,
+    inverted_of_outcome,
+    worst_of_kind,
+)
 from auditor_client.estimation.plausibility import check_known
 from auditor_client.estimation.results import (
     Estimate,
@@ -30,6 +35,7 @@ from auditor_client.estimation.results import (
     GroupEstimate,
     JudgedFigures,
     ParityEstimate,
+    RatioKind,
     Unit,
 )
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
@@ -42,7 +48,8 @@ from shared.schema import Group
 class Posterior:
     """The posterior of one measurement, drawn once under the flat and the pooled prior: every figure comes from here.
 
-    `summed` is how many answers of the exponential mechanism a total adds up; 0 where noise is added.
+    `summed` is how many answers of the exponential mechanism a total adds up; 0 where noise is added. With an adverse
+    `ratio_kind` the draws are of the adverse outcome.
     """
 
     groups: tuple[Group, ...]
@@ -51,6 +58,7 @@ class Posterior:
     level: float
     drawing: Drawing
     summed: int = 0
+    ratio_kind: RatioKind = RatioKind.LOWEST
 
     @classmethod
     def of(cls, measurement: Measurement, level: float, drawing: Drawing = DRAWING) -> "Posterior":
@@ -60,12 +68,10 @@ class Posterior:
             EstimationRefused: The answers cannot be the mechanism's, or make what is known beforehand implausible.
         """
         totals = totals_of(measurement)
-        flat, pooled = (
-            DrawsWithBoundaryCases.of(of_prior, totals, level) for of_prior in posterior_draws(totals, drawing)
-        )
+        flat, pooled = draws_of_outcome(totals, measurement.ratio_kind, level, drawing)
         parts = measurement.favourable, measurement.complement
         summed = max(part.cells if isinstance(part.noise, ExponentialNoise) else 0 for part in parts)
-        return cls(measurement.groups, totals, (flat, pooled), level, drawing, summed)
+        return cls(measurement.groups, totals, (flat, pooled), level, drawing, summed, measurement.ratio_kind)
 
     @property
     def level_of_sizes(self) -> float:
@@ -85,7 +91,7 @@ class Posterior:
     @cached_property
     def inverted(self) -> RateDraws | None:
         """Rates of the people in the data without a prior, where the answers allow it."""
-        found = inverted_rates(self.totals, self.drawing, self.level)
+        found = inverted_of_outcome(self.totals, self.ratio_kind, self.level, self.drawing)
         return None if found is None else found[0]
 
     def index(self, group: Group) -> int:
@@ -197,8 +203,9 @@ def worst_of(
         list(zip(*(getattr(posterior, name) for posterior in posteriors), strict=True))
         for name in ("rates", "population_rates")
     )
-    ratio, difference = worst_figures(rates, [posterior.inverted for posterior in posteriors], groups, level)
-    population = worst_figures(population_rates, [], groups, level)
+    kind, inverted = posteriors[0].ratio_kind, [posterior.inverted for posterior in posteriors]
+    ratio, difference = worst_of_kind(kind, rates, inverted, groups, level)
+    population = worst_of_kind(kind, population_rates, [], groups, level)
     return JudgedFigures(
         ratio=ratio,
         difference=difference,
@@ -207,6 +214,7 @@ def worst_of(
         threshold=threshold,
         rule=rule,
         left_out=left_out,
+        ratio_kind=kind,
     )
 
 
@@ -298,7 +306,9 @@ def _group(posterior: Posterior, k: int) -> GroupEstimate:
 def _comparisons(posterior: Posterior, reference: Group) -> tuple[GroupComparison, ...]:
     """Every other group against the reference."""
     index = posterior.index(reference)
-    flat, pooled = (of_prior.against(index, posterior.level) for of_prior in posterior.rates)
+    flat, pooled = (
+        against_of_kind(posterior.ratio_kind, of_prior, index, posterior.level) for of_prior in posterior.rates
+    )
     return tuple(
         GroupComparison(group, pooled[0][k].hull(flat[0][k]), pooled[1][k].hull(flat[1][k]))
         for k, group in enumerate(posterior.groups)

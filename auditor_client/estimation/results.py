@@ -24,13 +24,36 @@ class Verdict(StrEnum):
     """What an interval says about a threshold: wholly above it, wholly below it, or across it.
 
     NONE where there is no threshold, or the method makes no such figure. A figure that the answers leave undefined is
-    UNDECIDED, as documents keep it; pages say "undefined".
+    UNDECIDED, as documents keep it; pages say "undefined". DEPENDS is an audit's, never one figure's: the verdicts on
+    the favourable and on the adverse ratio differ, and nobody said which kind of decision it is (`findings.verdicts`).
     """
 
     MEETS = "meets"
     FAILS = "fails"
     UNDECIDED = "undecided"
+    DEPENDS = "depends on the kind of decision"
     NONE = "none"
+
+
+class RatioKind(StrEnum):
+    """Which ratio compares the groups' rates.
+
+    LOWEST divides the lowest rate by the highest and lies within [0, 1]. HIGHEST divides the highest by the lowest and
+    lies within [1, ∞]: the adverse ratio, a relative risk. ODDS does so with the odds p/(1 − p) instead of the rates p.
+    """
+
+    LOWEST = "lowest to highest"
+    HIGHEST = "highest to lowest"
+    ODDS = "odds"
+
+    @property
+    def adverse(self) -> bool:
+        """Whether the compared rates are of the adverse outcome, and the ratio is 1 or more."""
+        return self is not RatioKind.LOWEST
+
+    def reported(self, ratio: "Estimate") -> "Estimate":
+        """The ratio of this kind, from that of the lowest rate (or odds) to the highest; and back again."""
+        return ratio.reciprocal() if self.adverse else ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +88,19 @@ class Estimate:
         What is wider is what the prior makes of next to no answer, and leans towards parity: show the interval. A
         ratio above 1 is known within half of itself.
         """
-        return self.defined and not (self.unit is Unit.SHARE and self.width > OPEN_WIDTH * max(1.0, abs(self.value)))
+        if not self.defined or math.isinf(self.value) or math.isinf(self.width):
+            return False
+        return not (self.unit is Unit.SHARE and self.width > OPEN_WIDTH * max(1.0, abs(self.value)))
 
     @property
     def width(self) -> float:
         """Width of the interval, in the unit of `value`."""
         return self.high - self.low
+
+    def reciprocal(self) -> "Estimate":
+        """One divided by this figure, which is not negative: the ends change places, and 0 becomes infinite."""
+        value, low, high = (math.inf if end == 0 else 1 / end for end in (self.value, self.high, self.low))
+        return replace(self, value=value, low=low, high=high)
 
     def hull(self, other: "Estimate") -> "Estimate":
         """This value, within the interval that holds both intervals."""
@@ -154,6 +184,8 @@ class JudgedFigures(ParityFigures):
         warnings: What the reader has to know of these figures, in sentences.
         rule: How large the groups are that these figures are about; None if they are about all of them.
         left_out: The groups that are not shown to be so large.
+        ratio_kind: What `ratio` divides by what. The verdict is always about the lowest divided by the highest: of an
+            adverse ratio it is 1/ratio that has to reach the threshold.
         other: The same figures of other groups, where these are others: of all if there is a rule, else of those that
             are large enough by `size_rule.TWO_PERCENT`.
     """
@@ -162,19 +194,23 @@ class JudgedFigures(ParityFigures):
     warnings: tuple[str, ...] = ()
     rule: SizeRule | None = None
     left_out: tuple[Group, ...] = ()
+    ratio_kind: RatioKind = RatioKind.LOWEST
     other: "JudgedFigures | None" = None
 
     @property
     def verdict(self) -> Verdict:
         """Of the people in the data: *meets* or *fails* only if the whole interval is on one side of the threshold."""
-        return Verdict.NONE if self.threshold is None else self.ratio.against(self.threshold)
+        return self._against_threshold(self.ratio)
 
     @property
     def population_verdict(self) -> Verdict:
         """Of the population that they represent, likewise; NONE also where the method gives no interval for it."""
-        if self.threshold is None or self.population_ratio is None:
+        return self._against_threshold(self.population_ratio)
+
+    def _against_threshold(self, ratio: Estimate | None) -> Verdict:
+        if self.threshold is None or ratio is None:
             return Verdict.NONE
-        return self.population_ratio.against(self.threshold)
+        return self.ratio_kind.reported(ratio).against(self.threshold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +218,8 @@ class ParityEstimate(JudgedFigures):
     """The rates of K groups compared: min p_k / max p_k and max p_k − min p_k, both within [0, 1].
 
     A rate is what the measurement makes it: of acceptance (statistical parity), of acceptance among those
-    with the label (equal opportunity), of the label among the accepted (predictive parity).
+    with the label (equal opportunity), of the label among the accepted (predictive parity). Of adverse rates the ratio
+    is max p_k / min p_k, within [1, ∞] (`ratio_kind`).
 
     Attributes:
         groups: One for each group, in the release's order.
@@ -338,7 +375,9 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(ParityFigures):
-    """Two audits side by side: each figure of the second minus that of the first, within [−1, 1].
+    """Two audits side by side: each figure of the second minus that of the first.
+
+    Differences lie within [−1, 1], but for those of adverse ratios.
 
     `notes` are what the reader has to know of these figures, in sentences.
     """
@@ -354,9 +393,12 @@ class Comparison(ParityFigures):
         """*Closer* or *farther* only if the ratio's interval lies wholly on one side of zero, *no change* if at 0."""
         if self.ratio.low == 0 == self.ratio.high:
             return Change.NONE
+        rose, fell = (
+            (Change.FARTHER, Change.CLOSER) if self.first.ratio_kind.adverse else (Change.CLOSER, Change.FARTHER)
+        )
         if self.ratio.low > 0:
-            return Change.CLOSER
-        return Change.FARTHER if self.ratio.high < 0 else Change.UNDECIDED
+            return rose
+        return fell if self.ratio.high < 0 else Change.UNDECIDED
 
 
 def _rate(group: GroupEstimate) -> float:

@@ -20,9 +20,10 @@ import numpy as np
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases
-from auditor_client.estimation.intervals import RateDraws, quantile_estimate, undefined, worst_parity
+from auditor_client.estimation.intervals import RateDraws, quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.outcomes import against_of_kind, worst_of_kind
 from auditor_client.estimation.posterior import Posterior, check_question, worst_of
 from auditor_client.estimation.results import (
     Estimate,
@@ -101,27 +102,27 @@ def _standardised(
     if not kept:
         none = undefined(level)
         return StandardisedFigures(
-            ratio=none, difference=none, threshold=threshold, strata_left_out=left_out,
+            ratio=none, difference=none, threshold=threshold, strata_left_out=left_out, ratio_kind=first.ratio_kind,
             groups=tuple(StandardisedRate(group, none) for group in groups), weights=(),
         )  # fmt: skip
     weights = [_weights([posterior.draws_by_prior[prior] for posterior in kept]) for prior in range(2)]
     flat, pooled = (
         _mixed([posterior.rates[prior] for posterior in kept], of_prior) for prior, of_prior in enumerate(weights)
     )
-    ratio, difference = (
-        one.hull(other) for one, other in zip(*(worst_parity([one], level) for one in (pooled, flat)), strict=True)
-    )
+    kind = first.ratio_kind
+    ratio, difference = worst_of_kind(kind, [[flat], [pooled]], [], range(len(groups)), level)
     return StandardisedFigures(
         ratio=ratio,
         difference=difference,
         threshold=threshold,
+        ratio_kind=kind,
         groups=tuple(
             StandardisedRate(group, _rate(pooled, k, level).hull(_rate(flat, k, level)))
             for k, group in enumerate(groups)
         ),
         weights=tuple(quantile_estimate(of_stratum, level) for of_stratum in weights[1]),
         strata_left_out=left_out,
-        comparisons=() if reference is None else _comparisons(groups, first.index(reference), (flat, pooled), level),
+        comparisons=() if reference is None else _comparisons(first, first.index(reference), (flat, pooled)),
     )
 
 
@@ -165,10 +166,11 @@ def _rate(draws: RateDraws, k: int, level: float) -> Estimate:
 
 
 def _comparisons(
-    groups: Sequence[Group], reference: int, draws: tuple[RateDraws, RateDraws], level: float
+    posterior: Posterior, reference: int, draws: tuple[RateDraws, RateDraws]
 ) -> tuple[GroupComparison, ...]:
     """Every other group against the reference."""
-    flat, pooled = (of_prior.against(reference, level) for of_prior in draws)
+    kind, groups = posterior.ratio_kind, posterior.groups
+    flat, pooled = (against_of_kind(kind, of_prior, reference, posterior.level) for of_prior in draws)
     return tuple(
         GroupComparison(group, pooled[0][k].hull(flat[0][k]), pooled[1][k].hull(flat[1][k]))
         for k, group in enumerate(groups)

@@ -25,6 +25,7 @@ from auditor_client.estimation.judged_groups import GROUPS_MIN, judged_groups
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior
+from auditor_client.estimation.results import RatioKind
 from auditor_client.estimation.score_levels import median_edge, needed_by_bands
 from auditor_client.estimation.simultaneous import (
     DRAWS_MAX,
@@ -134,13 +135,16 @@ def _needed(posterior: Posterior, prior: int, reference: int | None, judged: tup
 
 def _figures(posterior: Posterior, prior: int, reference: int | None, judged: tuple[int, ...]) -> Iterator[FloatArray]:
     """Draws of all figures under one prior, shape (F, M) each; of all groups, and of those that are judged."""
+    odds = posterior.ratio_kind is RatioKind.ODDS
     for rates in (posterior.rates[prior], posterior.population_rates[prior]):
         yield rates.rates
-        yield from _extremes(rates)
-        if GROUPS_MIN <= len(judged) < len(rates.rates):
-            yield from _extremes(rates.among(judged))
-    if reference is not None:
-        rates = posterior.rates[prior]
+        for compared in (rates, rates.odds()) if odds else (rates,):
+            yield from _extremes(compared)
+            if GROUPS_MIN <= len(judged) < len(rates.rates):
+                yield from _extremes(compared.among(judged))
+    for rates in (posterior.rates[prior], posterior.rates[prior].odds())[: 2 if odds else 1]:
+        if reference is None:
+            break
         pairs = rates.pairs(np.delete(np.arange(len(rates.rates)), reference), np.array([reference]))
         yield from (pairs.ratios, pairs.differences)
 

@@ -13,11 +13,24 @@ from functools import partial
 from typing import Final
 
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry, LabelValue
-from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE, STABILITY
+from auditor_client.asking.request import (
+    ADVERSE,
+    FALSE_DISCOVERY_RATE,
+    FALSE_NEGATIVE_RATE,
+    FALSE_OMISSION_RATE,
+    FALSE_POSITIVE_RATE,
+    ODDS,
+    ODDS_RATIO,
+    OPPORTUNITY,
+    PARITY,
+    PREDICTIVE,
+    STABILITY,
+)
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.estimation.band_counts import BandCounts, histograms
 from auditor_client.estimation.crossed_measurements import CrossedMeasurement, Sides
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, SizeBounds, Supports
+from auditor_client.estimation.results import RatioKind
 from shared.plans import Plan
 from shared.releases import Release
 from shared.rules import Cell, Rule
@@ -43,7 +56,41 @@ class Rate(StrEnum):
 
     STABLE = "stable"
     """Of those whose decision stays the same within reach, among everybody."""
+    ADVERSE = "adverse"
+    """Of the refused among everybody, compared by their ratio."""
+    ADVERSE_ODDS = "adverse-odds"
+    """Of the refused among everybody, compared by their odds."""
+    ADVERSE_POSITIVE = "adverse-positive"
+    """Of the refused among people with y = 1."""
+    ADVERSE_NEGATIVE = "adverse-negative"
+    """Of the refused among people with y = 0."""
+    FALSE_DISCOVERY = "false-discovery"
+    """Of people with y = 0 among the refused."""
+    FALSE_OMISSION = "false-omission"
+    """Of people with y = 1 among the refused."""
 
+    @property
+    def ratio_kind(self) -> RatioKind:
+        """Which ratio compares the groups."""
+        if self is Rate.ADVERSE_ODDS:
+            return RatioKind.ODDS
+        return RatioKind.HIGHEST if self in ADVERSE_RATES else RatioKind.LOWEST
+
+    @property
+    def counted(self) -> "Rate":
+        """The rate of the favourable outcome that is counted: what is compared is 1 less it. Else the rate itself."""
+        return ADVERSE_RATES.get(self, self)
+
+
+ADVERSE_RATES: Final[Mapping[Rate, Rate]] = {
+    Rate.ADVERSE: Rate.ACCEPTANCE,
+    Rate.ADVERSE_ODDS: Rate.ACCEPTANCE,
+    Rate.ADVERSE_POSITIVE: Rate.TRUE_POSITIVE,
+    Rate.ADVERSE_NEGATIVE: Rate.FALSE_POSITIVE,
+    Rate.FALSE_DISCOVERY: Rate.FALSE_OMISSION,
+    Rate.FALSE_OMISSION: Rate.FALSE_DISCOVERY,
+}
+"""The rates of adverse outcomes, each with that of the other outcome among the same people."""
 
 RATES: Final[Mapping[str, tuple[Rate, ...]]] = {
     PARITY: (Rate.ACCEPTANCE,),
@@ -51,13 +98,26 @@ RATES: Final[Mapping[str, tuple[Rate, ...]]] = {
     ODDS: (Rate.TRUE_POSITIVE, Rate.FALSE_POSITIVE),
     PREDICTIVE: (Rate.PRECISION,),
     STABILITY: (Rate.STABLE,),
+    ADVERSE: (Rate.ADVERSE,),
+    ODDS_RATIO: (Rate.ADVERSE_ODDS,),
+    FALSE_POSITIVE_RATE: (Rate.ADVERSE_NEGATIVE,),
+    FALSE_DISCOVERY_RATE: (Rate.FALSE_DISCOVERY,),
+    FALSE_NEGATIVE_RATE: (Rate.ADVERSE_POSITIVE,),
+    FALSE_OMISSION_RATE: (Rate.FALSE_OMISSION,),
 }
 """The rates that each metric compares."""
-OF_EVERYBODY: Final = frozenset({Rate.ACCEPTANCE, Rate.STABLE})
+OF_EVERYBODY: Final = frozenset({Rate.ACCEPTANCE, Rate.STABLE, Rate.ADVERSE, Rate.ADVERSE_ODDS})
 """The rates that known totals of groups say something of: those of everybody within the scope."""
 
 _LABELS: Final = {Rate.TRUE_POSITIVE: LabelValue.POSITIVE, Rate.FALSE_POSITIVE: LabelValue.NEGATIVE}
 """Whom a rate is about, if not everybody."""
+_BY_LABEL: Final = {
+    Rate.PRECISION: (True, LabelValue.POSITIVE, LabelValue.NEGATIVE),
+    Rate.FALSE_DISCOVERY: (False, LabelValue.POSITIVE, LabelValue.NEGATIVE),
+    Rate.FALSE_OMISSION: (False, LabelValue.NEGATIVE, LabelValue.POSITIVE),
+}
+"""Of the rates of a label among people of one decision: which decision; the label that is counted as a measurement's
+favourable one, which for adverse rates is that of the others; and the other label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +181,12 @@ class AskedCells:
         """Where the plan asks for what a rate needs; None if it does not."""
         cover = partial(self.cover, ids=inquiry.column_ids)
         favourable, unfavourable = (inquiry.rules_of(decision) for decision in (True, False))
-        if rate is Rate.PRECISION:
-            accepted = cover(alternatives(inquiry, favourable, LabelValue.POSITIVE))
-            complement = cover(alternatives(inquiry, favourable, LabelValue.NEGATIVE))
+        if rate in _BY_LABEL:
+            decision, first, second = _BY_LABEL[rate]
+            decided = favourable if decision else unfavourable
+            accepted, complement = (cover(alternatives(inquiry, decided, value)) for value in (first, second))
             return None if accepted is None or complement is None else Location(accepted, complement, "unfavourable")
-        value = _LABELS.get(rate)
+        value = _LABELS.get(rate.counted)
         accepted = cover(alternatives(inquiry, favourable, value))
         refused = cover(alternatives(inquiry, unfavourable, value))
         if accepted is not None and refused is not None:
@@ -172,6 +233,7 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
             location.complement_is,
             supports=known,
             bounds=size_bounds(inquiry, rate),
+            ratio_kind=rate.ratio_kind,
         )
         found[rate] = RateCounts(measurement, accepted, others)
     return found

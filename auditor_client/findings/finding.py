@@ -17,9 +17,11 @@ from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.conditional import ConditionalParity
 from auditor_client.findings.reading import Reading
+from auditor_client.findings.verdicts import both_outcomes, combined_verdict
 from auditor_client.models.tree import DecisionRule
 from shared.amounts import NO_LOSS
 from shared.datasets import Budget
+from shared.metadata import Intervention
 from shared.plans import Plan
 from shared.releases import Release, SigningKey
 
@@ -62,7 +64,8 @@ class Finding:
     Attributes:
         stored: The holder's verified answer; an earlier one where it was used again.
         counts: What was answered, as the estimators saw it, by rate.
-        estimates: The figures of each metric that was asked for, in that order.
+        estimates: The figures of each metric that was asked for, in that order; behind them those of the other outcome
+            where nobody said what kind of decision it is.
         scores: What bands of a score say beside that; None without bands, or without intervals.
         by_stratum: What was found within each stratum and over them, by metric; empty without strata.
         holder_url: Who answered.
@@ -140,7 +143,7 @@ class Finding:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that were asked for."""
+        """The metrics that were estimated: those that were asked for, and perhaps the other outcome's behind them."""
         return tuple(self.estimates)
 
     @property
@@ -172,15 +175,28 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """Of the first metric's ratio, about the people in the data; "none" without a threshold."""
-        return self.first.verdict
+        """Of the first metric's ratio, about the people in the data; "none" without a threshold.
+
+        Where nobody said what kind of decision it is, of both outcomes: DEPENDS if their verdicts differ.
+        """
+        return combined_verdict(both) if (both := self.both_outcomes) else self.first.verdict
+
+    @property
+    def intervention(self) -> Intervention | None:
+        """What kind of decision it is, as it was asked or declared; None if nobody said."""
+        return self.question.request.intervention
+
+    @property
+    def both_outcomes(self) -> tuple[tuple[str, ParityEstimate], ...]:
+        """Favourable and adverse ratio by their metrics, the rarer outcome's first; empty if the kind is said."""
+        return both_outcomes(self.estimates, self.intervention, self.reading.edition)
 
     @property
     def open(self) -> bool:
         """Whether the first metric leaves open what it was asked for: a verdict, else whether the groups differ."""
-        if self.verdict is Verdict.NONE:
+        if self.first.verdict is Verdict.NONE:
             return not self.difference.low > 0
-        return self.verdict is Verdict.UNDECIDED
+        return self.first.verdict is Verdict.UNDECIDED
 
     @property
     def look(self) -> int | None:

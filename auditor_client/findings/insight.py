@@ -12,7 +12,7 @@ from auditor_client.asking.question import Question
 from auditor_client.asking.request import PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.drawing import DRAWS
-from auditor_client.estimation.results import Attribution, Estimate, OddsEstimate, ParityEstimate
+from auditor_client.estimation.results import Attribution, Estimate, OddsEstimate, ParityEstimate, RatioKind
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.joined import read_answers
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 RULES_SHOWN_MAX: Final = 12
 """How many rules a report ranks and flips; `AuditResult.attribution` has all."""
+_OF_ONE_DECISION: Final = (Rate.PRECISION, Rate.FALSE_DISCOVERY, Rate.FALSE_OMISSION)
+"""Rates of the label among people of one decision, in which a rule has no share."""
 
 
 def has_rules(finding: Finding, rate: str | None = None) -> bool:
@@ -35,7 +37,12 @@ def has_rules(finding: Finding, rate: str | None = None) -> bool:
 def rule_counts(question: Question, counts: Mapping[Rate, RateCounts], reading: Reading) -> RateCounts | None:
     """The counts whose rules a report gives shares, those of the first metric; None if they do not distinguish any."""
     rate = RATES[question.metrics[0]][0]
-    return counts[rate] if _distinguishes_rules(question, counts, reading, rate) else None
+    return favourable_counts(counts[rate]) if _distinguishes_rules(question, counts, reading, rate) else None
+
+
+def favourable_counts(counts: RateCounts) -> RateCounts:
+    """The same counts as those of the favourable outcome: shares of favourable rules add up to its difference."""
+    return replace(counts, measurement=replace(counts.measurement, ratio_kind=RatioKind.LOWEST))
 
 
 def _distinguishes_rules(question: Question, counts: Mapping[Rate, RateCounts], reading: Reading, rate: Rate) -> bool:
@@ -44,7 +51,7 @@ def _distinguishes_rules(question: Question, counts: Mapping[Rate, RateCounts], 
     cells = counts[rate].favourable
     whole = len(set(cells)) == len(cells)  # merged groups repeat their cell
     leaves = {leaf_of(name, question) for name in cells}
-    return whole and len(leaves) > 1 and reading.has_intervals and rate is not Rate.PRECISION
+    return whole and len(leaves) > 1 and reading.has_intervals and rate not in _OF_ONE_DECISION
 
 
 def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio, ...]]":
@@ -84,7 +91,7 @@ def attribution(
     Raises:
         QuestionRefused: The answer does not distinguish rules, or has no such pair.
     """
-    counts = _counts(finding, rate)
+    counts = favourable_counts(_counts(finding, rate))
     groups = counts.measurement.groups
     named = None if pair is None else (group_named(pair[0], groups), group_named(pair[1], groups))
     from auditor_client.estimation import attribution as estimation  # noqa: PLC0415 - takes a second to import

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY
+from auditor_client.asking.request import ADVERSE, ODDS, OPPORTUNITY, PARITY
 from auditor_client.asking.strata import Stratum
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
@@ -45,7 +45,7 @@ class Reading(BaseModel):
 
     The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them. The threshold lies
     within (0, 1], the level within [0.5, LEVEL_MAX]. Without a threshold statistical parity has that of the four-fifths
-    rule, and other figures have no verdict.
+    rule, the adverse ratio that 1 divided by it is at least as large, and other figures have no verdict.
 
     Raises:
         QuestionRefused: The estimator is unknown, or the threshold or level is out of range.
@@ -63,7 +63,8 @@ class Reading(BaseModel):
     )
     threshold: float | None = Field(
         default=None,
-        description="Of the ratio, for a verdict [0.8, the four-fifths rule, for statistical-parity; else no verdict].",
+        description="Of the ratio, for a verdict; of an adverse ratio, of 1 divided by it [0.8 for statistical-parity, "
+        "the four-fifths rule, and for adverse-ratio, 1.25 times as often; else no verdict].",
     )
     level: float = Field(
         default=0.95, description=f"Of each interval, at most {LEVEL_MAX}; with joint, of all together."
@@ -130,11 +131,15 @@ class Reading(BaseModel):
 
     def threshold_of(self, metric: str) -> float | None:
         """What the verdict on a metric's ratio is about; None if there is to be none."""
-        return self.selection_threshold if metric == PARITY else self.threshold
+        return self.selection_threshold if metric in (PARITY, ADVERSE) else self.threshold
 
     def settled(self, metrics: Sequence[str]) -> "Reading":
-        """The same; of statistical parity alone with the threshold that it has anyway, which its notes always named."""
-        return self.model_copy(update={"threshold": self.selection_threshold}) if set(metrics) == {PARITY} else self
+        """The same; of one metric that has a threshold anyway with that, which its notes always named."""
+        return (
+            self.model_copy(update={"threshold": self.selection_threshold})
+            if set(metrics) in ({PARITY}, {ADVERSE})
+            else self
+        )
 
     def of_look(self, looks: Looks) -> "Reading":
         """The same of each of several looks that are to hold together at this level.
@@ -284,8 +289,8 @@ class Reading(BaseModel):
 
         measured, threshold = [counts[rate].measurement for rate in RATES[metric]], self.threshold_of(metric)
         if not self.has_intervals:
-            if metric == ODDS:
-                raise QuestionRefused("The plug-in estimator makes no equalized odds: use posterior.")
+            if metric == ODDS or measured[0].ratio_kind.adverse:
+                raise QuestionRefused(f"The plug-in estimator does not make the figure {metric}: use posterior.")
             return plug_in.estimate_parity(
                 measured[0], negative=self.negative, too_large=self.too_large, threshold=threshold
             )

@@ -266,7 +266,8 @@ def expectation(
 def _expected(question: Question, audits: SimulatedAudits, ranges: FloatArray, bar: float | None) -> Expectation:
     """What simulated audits show on average, with the threshold of the verdict, if there is to be one."""
     value, low, high = ranges.T
-    true = min((counts.ratio(audits.rule) for counts in audits.people), default=np.nan)
+    adverse = audits.ratio_kind.adverse
+    true = min((counts.ratio(audits.rule, adverse=adverse) for counts in audits.people), default=np.nan)
     return Expectation(
         strategy=question.strategy,
         asked=question.request.loss,
@@ -291,7 +292,8 @@ def chances(
     for ratio in TRUE_RATIOS:
         assumption = _with_ratio(question, ratio, reading.rule)
         audits = _audits(question.changed(assumption=assumption), supports, None, False, reading)
-        if not all(abs(counts.ratio(reading.rule) - ratio) < 0.01 for counts in audits.people):
+        adverse = audits.ratio_kind.adverse
+        if not all(abs(counts.ratio(reading.rule, adverse=adverse) - ratio) < 0.01 for counts in audits.people):
             continue
         groups = len(question.groups) * len(audits.people)
         most = max(min(CHANCE_AUDITS_MAX, CHANCE_GROUPS_MAX // groups), CHANCE_AUDITS_AT_ONCE)
@@ -343,7 +345,8 @@ def _audits(
     bounds = [size_bounds(question, rate) for rate in RATES[metric]][: len(own.locations)]
     known = supported or supports is not None
     asked = (own,) if plans is None else tuple(located_plan(question, metric, plan) for plan in plans)
-    return SimulatedAudits(question, asked, people, bounds, known, reading.level, reading.rule)
+    kind = RATES[metric][0].ratio_kind
+    return SimulatedAudits(question, asked, people, bounds, known, reading.level, reading.rule, kind)
 
 
 def _of_each(question: Question, supports: CountSupport | None, reading: Reading) -> Reading:
@@ -396,7 +399,13 @@ def outlook(finding: Finding) -> Outlook | None:
         spent = perturbation_nano(question.dataset.table, question.plan.sensitive)
         central = question.changed(mechanism="laplace", epsilon=format_nano(spent))
         expected = expectation(central, people=people, reading=reading)
-        return Outlook(now=finding.ratio.width, asked=NO_LOSS, curve=(), left=None, central=expected)
+        return Outlook(
+            now=finding.first.ratio_kind.reported(finding.ratio).width,
+            asked=NO_LOSS,
+            curve=(),
+            left=None,
+            central=expected,
+        )
     supported = next(iter(finding.counts.values())).measurement.supports is not None
     finite = all(np.isfinite(one.ratio(finding.reading.rule)) for one in people)
     larger = [question.at(nano) for nano in _multiples(question, OUTLOOK)] if finite else []
@@ -407,7 +416,7 @@ def outlook(finding: Finding) -> Outlook | None:
     left = None if finding.budget is None else finding.budget.left
     enough = [one for put, one in zip(larger, curve, strict=True) if left is not None and _charge(put).fits_in(left)]
     return Outlook(
-        now=finding.ratio.width,
+        now=finding.first.ratio_kind.reported(finding.ratio).width,
         asked=question.request.loss,
         curve=curve,
         left=left,

@@ -19,6 +19,7 @@ from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, SizeBounds, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import totals_of
+from auditor_client.estimation.results import RatioKind
 from auditor_client.estimation.simultaneous import draws_for
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
@@ -61,6 +62,7 @@ class SimulatedAudits:
         supported: Whether the answers are estimated with the exact supports of their cells.
         level: Of each interval.
         rule: How large the groups are that are judged; None for all.
+        ratio_kind: Which ratio is estimated.
     """
 
     question: Question
@@ -70,6 +72,7 @@ class SimulatedAudits:
     supported: bool
     level: float
     rule: SizeRule | None = None
+    ratio_kind: RatioKind = RatioKind.LOWEST
 
     @property
     def local(self) -> bool:
@@ -89,7 +92,7 @@ class SimulatedAudits:
         return self.question.counts_first_group_alone
 
     def ranges(self, number: int, rng: np.random.Generator) -> FloatArray:
-        """Value, low and high of the ratio in T audits, shape (T, 3)."""
+        """Value, low and high of the ratio in T audits, shape (T, 3); of an adverse ratio of 1 divided by it."""
         if self.local and number > 1:
             return np.concatenate([self.ranges(1, rng) for _ in range(number)])
         drawing = Drawing(draws_for(self.level, beyond=BEYOND, least=DRAWS))
@@ -99,7 +102,8 @@ class SimulatedAudits:
                 replace(self._joined(rate, counts, number, rng), bounds=_holding(bounds, counts))
                 for rate, (counts, bounds) in parts
             ]
-            found = [one.ratio for one in parity_ranges(*totals, level=self.level, drawing=drawing, rule=self.rule)]
+            figures = parity_ranges(*totals, level=self.level, drawing=drawing, rule=self.rule, kind=self.ratio_kind)
+            found = [self.ratio_kind.reported(figure.ratio) for figure in figures]
         except AuditorError:
             if number == 1:
                 return np.array([NOTHING])
@@ -124,7 +128,14 @@ class SimulatedAudits:
         )
         known = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in true))
         supports = known if self.supported or (self.halved and not self.local) else None
-        return Measurement(self.question.groups, accepted, others, location.complement_is, supports=supports)
+        return Measurement(
+            self.question.groups,
+            accepted,
+            others,
+            location.complement_is,
+            supports=supports,
+            ratio_kind=self.ratio_kind,
+        )
 
     def _joined(self, rate: int, counts: SupposedCounts, number: int, rng: np.random.Generator) -> Totals:
         """What T answers to every plan say of one rate together."""

@@ -97,7 +97,7 @@ def audit_data(finding: Finding) -> AuditData:
         subject=subject(finding.question),
         model_name=finding.about.model_name or "",
         rehearsed=rehearsed_model_words(finding.question),
-        verdict=first.verdict.value if first.ratio.defined else "undefined",
+        verdict=finding.verdict.value if first.ratio.defined else "undefined",
         headline=headlines.headline(finding),
         explanation=headlines.explanation(finding),
         reused=_reused(finding),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.results import Estimate, RatioKind
 from auditor_client.report.formats import both_ends
 from shared.wording import plain, said, signed
 
@@ -81,6 +81,39 @@ class LinearAxis:
         value, low, high = map(self.position, ends)
         wide_low, wide_high = map(self.position, wide or (None, None))
         return Mark(value, low, high, wide_low, wide_high, zero=self.position(0.0) or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RatioAxis:
+    """A line for ratios that are 1 or more, on which a ratio lies where 1 less its reciprocal does: ∞ has a place."""
+
+    labelled: tuple[float, ...] = (1.0, 1.5, 2.0, 4.0, 10.0, math.inf)
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """A tick at either end and at some round ratios."""
+        return tuple(Tick(self.position(one) or 0.0, "∞" if math.isinf(one) else plain(one)) for one in self.labelled)
+
+    def position(self, value: float | None) -> float | None:
+        """Where a ratio lies."""
+        return None if value is None or math.isnan(value) else round(100 * (1 - 1 / max(value, 1.0)), 3)
+
+    def mark(self, estimate: Estimate, population: Estimate | None = None) -> Mark:
+        """An estimate with the interval about the people, and perhaps the one about the population."""
+        value = self.position(estimate.value) if estimate.known else None
+        wide = (None, None) if population is None else (population.low, population.high)
+        low, high, wide_low, wide_high = map(self.position, (estimate.low, estimate.high, *wide))
+        return Mark(value, low, high, wide_low, wide_high)
+
+
+def ratio_axis(kind: RatioKind) -> LinearAxis | RatioAxis:
+    """The line on which a kind of ratio is drawn."""
+    return RatioAxis() if kind.adverse else LinearAxis(0.0, 1.0, 5)
+
+
+def ratio_threshold(kind: RatioKind, threshold: float) -> float:
+    """A threshold of the lowest divided by the highest rate, as one of a kind of ratio."""
+    return 1 / threshold if kind.adverse else threshold
 
 
 def interval_text(estimate: Estimate | None, words: Callable[[float], str]) -> str:

@@ -6,15 +6,15 @@ from datetime import UTC
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
-from auditor_client.asking.request import PARITY
 from auditor_client.estimation.results import Change, Comparison, Estimate
 from auditor_client.findings.finding import Finding
+from auditor_client.findings.verdicts import BOTH
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest, model_facts, outcome_fact
 from auditor_client.report.formats import group_words, known, points, ratio, scope_words, sensitive_words
 from auditor_client.report.headlines import whom
 from auditor_client.report.judged_words import judged_fact
-from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.metric_names import METRIC_WORDS, difference_title, equality, ratio_title
 from auditor_client.report.prose import level_words
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import subject
@@ -80,11 +80,12 @@ _ONE_FIGURE: Final = sentence("Only {title} was compared: accuracy and other fig
 
 def comparison_data(first: Finding, second: Finding, metric: str, change: Comparison) -> ComparisonData:
     """Everything that is to be shown of a comparison."""
-    title = METRIC_WORDS[metric].title
     axis = LinearAxis.around_zero([change.ratio.low, change.ratio.high])
-    of_ratio = _row(said("{metric} ratio", metric=title), "ratio", change, ratio)
-    of_difference = _row(said("{metric} difference, in percentage points", metric=title), "difference", change, points)
-    selection = metric == PARITY
+    of_ratio = _row(ratio_title(metric), "ratio", change, ratio)
+    of_difference = _row(
+        said("{difference}, in percentage points", difference=difference_title(metric)), "difference", change, points
+    )
+    selection = metric in BOTH
     return ComparisonData(
         headline=_headline((first, second), metric, change, (of_ratio, of_difference)),
         change=change.change.value.replace(" ", "-"),
@@ -98,7 +99,7 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
         # Of rates that are no selection rates the difference is read first.
         figures=(of_ratio, of_difference) if selection else (of_difference, of_ratio),
         notes=(
-            said(_ONE_FIGURE, title=METRIC_WORDS[metric].within),
+            said(_ONE_FIGURE, title=METRIC_WORDS[metric].title),
             *(() if _same_people(first, second) else (_OTHER_PEOPLE,)),
             *change.notes,
             *_joint(first, second),
@@ -126,11 +127,11 @@ def _headline(
 
     second = audits[1]
     counted = whom(second) if _same_people(*audits) else said("the people whom each audit counts")
-    words = {"whom": counted, "title": METRIC_WORDS[metric].within}
+    words = {"whom": counted, "title": equality(metric)}
     changed = said(_CHANGES[change.change], columns=listed(sensitive_words(second.question)), **words)
     by_ratio = filled(rows[0], change.ratio, _RATIO, _OPEN_RATIO)
     by_difference = filled(rows[1], change.difference, _DIFFERENCE, _OPEN_DIFFERENCE)
-    return joined([changed, by_ratio] if metric == PARITY else [changed, by_difference, by_ratio])
+    return joined([changed, by_ratio] if metric in BOTH else [changed, by_difference, by_ratio])
 
 
 def _facts(first: Finding, second: Finding, change: Comparison) -> tuple[Fact, ...]:

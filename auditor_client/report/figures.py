@@ -7,22 +7,25 @@ from functools import partial
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
-from auditor_client.asking.request import ODDS, PARITY
+from auditor_client.asking.request import ODDS
 from auditor_client.estimation.results import (
     GroupComparison,
     GroupEstimate,
     OddsEstimate,
     ParityEstimate,
     ParityFigures,
+    RatioKind,
 )
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.insight import parity_of
+from auditor_client.findings.verdicts import BOTH
 from auditor_client.report import headlines
-from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text, ratio_axis, ratio_threshold
 from auditor_client.report.formats import (
     group_words,
     known,
+    per_thousand,
     percent,
     points,
     ratio,
@@ -31,13 +34,24 @@ from auditor_client.report.formats import (
     whole,
 )
 from auditor_client.report.judged_words import judged_sentences
-from auditor_client.report.metric_names import MetricWords, RateWords, metric_words, rate_words
+from auditor_client.report.metric_names import (
+    MetricWords,
+    RateWords,
+    difference_title,
+    metric_words,
+    rate_words,
+    ratio_title,
+)
 from auditor_client.report.outcome import Outcome, outcome_of
 from shared.wording import joined, listed, plain, said
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
 """The ends that the axis of the rates may have, and into how many equal parts each is divided."""
-_RATIOS: Final = LinearAxis(0.0, 1.0, 5)
+_RATIOS_WORDS: Final = {
+    RatioKind.LOWEST: said("lowest rate divided by highest"),
+    RatioKind.HIGHEST: said("highest rate divided by lowest"),
+    RatioKind.ODDS: said("highest odds divided by lowest"),
+}
 _LOWEST: Final = said("lowest")
 _HIGHEST: Final = said("highest")
 _REFERENCE: Final = said("reference")
@@ -75,7 +89,7 @@ class RateTable:
 
 @dataclass(frozen=True, slots=True)
 class RatioPicture:
-    """The ratio on an axis from 0 to 1, and the threshold there, if there is one."""
+    """The ratio on an axis from 0 to 1, or from 1 to ∞, and the threshold there, if there is one."""
 
     value: str
     mark: Mark
@@ -134,8 +148,8 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
         key=metric,
         words=words,
         rates=tuple(rate_table(finding.question, outcome, rate, parity) for rate, parity in parities),
-        ratio=_ratio_picture(finding, words.within, estimate),
-        figures=_figures(metric, words.title, estimate),
+        ratio=_ratio_picture(finding, ratio_title(metric), estimate),
+        figures=_figures(metric, estimate),
         judged=judged_sentences(finding, metric),
         reference=() if reference is None else group_words(finding.question, reference),
         comparisons=tuple(
@@ -203,32 +217,35 @@ def _group_row(values: tuple[str, ...], group: GroupEstimate, axis: LinearAxis, 
 
 
 def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> RatioPicture:
-    shown = known(estimate.ratio, partial(ratio, apart_from=estimate.threshold))
-    interval, bar = headlines.ratio_interval(finding, estimate), estimate.threshold
+    kind, threshold = estimate.ratio_kind, estimate.threshold
+    bar, axis = None if threshold is None else ratio_threshold(kind, threshold), ratio_axis(kind)
+    shown, interval = known(estimate.ratio, partial(ratio, apart_from=bar)), headlines.ratio_interval(finding, estimate)
+    line = said("from 1 to infinity") if kind.adverse else said("from 0 to 1")
     return RatioPicture(
         value=shown,
-        mark=_RATIOS.mark(estimate.ratio, estimate.population_ratio),
-        ticks=_RATIOS.ticks,
-        threshold=None if bar is None else 100 * bar,
+        mark=axis.mark(estimate.ratio, estimate.population_ratio),
+        ticks=axis.ticks,
+        threshold=None if bar is None else axis.position(bar),
         threshold_text="" if bar is None else plain(bar),
         verdict=estimate.verdict.value if estimate.ratio.defined else "undefined",
         alternative=joined(
             [
-                said("The ratio on a line from 0 to 1: {ratio}, {interval}.", ratio=shown, interval=interval)
+                said("The ratio on a line {line}: {ratio}, {interval}.", line=line, ratio=shown, interval=interval)
                 if interval
-                else said("The ratio on a line from 0 to 1: {ratio}.", ratio=shown),
+                else said("The ratio on a line {line}: {ratio}.", line=line, ratio=shown),
                 *([] if bar is None else [said("The threshold is at {threshold}.", threshold=plain(bar))]),
             ]
         ),
-        caption=said("The {metric} ratio. 1 means that the rates of all groups are the same.", metric=title),
+        caption=said("{ratio}. 1 means that the rates of all groups are the same.", ratio=title),
     )
 
 
-def _figures(metric: str, title: str, estimate: MetricEstimate) -> tuple[FigureRow, ...]:
+def _figures(metric: str, estimate: MetricEstimate) -> tuple[FigureRow, ...]:
     def ratio_words(number: float) -> str:
-        return ratio(number, apart_from=estimate.threshold)
+        bar = estimate.threshold
+        return ratio(number, apart_from=None if bar is None else ratio_threshold(estimate.ratio_kind, bar))
 
-    of_ratio = said("lowest rate divided by highest")
+    of_ratio = _RATIOS_WORDS[estimate.ratio_kind]
     of_difference = said("highest rate less lowest, in percentage points")
     parts = []
     if isinstance(estimate, OddsEstimate):
@@ -239,16 +256,30 @@ def _figures(metric: str, title: str, estimate: MetricEstimate) -> tuple[FigureR
         of_ratio = said("the smaller of the two ratios")
         of_difference = said("the larger of the two differences, in percentage points")
     difference = FigureRow(
-        said("{metric} difference", metric=title),
+        difference_title(metric),
         of_difference,
         known(estimate.difference, points),
         interval_text(estimate.difference, points),
         interval_text(estimate.population_difference, points),
         equal="0",
     )
-    of_all = _ratio_row(said("{metric} ratio", metric=title), of_ratio, estimate, ratio_words), difference
+    of_all = _ratio_row(ratio_title(metric), of_ratio, estimate, ratio_words), difference
+    if estimate.ratio_kind.adverse:
+        parts = [_per_thousand_row(estimate)]
     # Where the ratio is no selection rates', a low rate makes it alarming by itself: the difference is read first.
-    return *(of_all if metric == PARITY else reversed(of_all)), *parts
+    return *(of_all if metric in BOTH else reversed(of_all)), *parts
+
+
+def _per_thousand_row(estimate: MetricEstimate) -> FigureRow:
+    """The difference in people: rates of few per cent are read more easily so."""
+    return FigureRow(
+        said("Difference in people per 1 000"),
+        said("highest rate less lowest, of every 1 000 people whom the rate is about"),
+        known(estimate.difference, per_thousand),
+        interval_text(estimate.difference, per_thousand),
+        interval_text(estimate.population_difference, per_thousand),
+        equal="0",
+    )
 
 
 def _ratio_row(name: str, definition: str, figures: ParityFigures, words: Callable[[float], str]) -> FigureRow:

@@ -19,6 +19,7 @@ _VERDICTS: Final[Mapping[str, str]] = {
     "fails": said("fails"),
     "undecided": said("undecided"),
     "undefined": said("undefined"),
+    "depends on the kind of decision": said("depends on the kind of decision"),
     "none": said("no verdict"),
 }
 _CHANGES: Final[Mapping[str, str]] = {
@@ -76,6 +77,11 @@ def ratio(number: float, *, apart_from: float | None = None) -> str:
     return _decimals(number, 3, apart_from)
 
 
+def per_thousand(share: float) -> str:
+    """A difference of shares, in people per 1 000, without the unit."""
+    return _decimals(1000 * share, 1, None)
+
+
 def points(share: float) -> str:
     """A difference of shares, in percentage points, without the unit."""
     return _decimals(100 * share, 1, None)
@@ -117,6 +123,8 @@ def change_words(change: str) -> str:
 
 
 def _decimals(number: float, digits: int, threshold: float | None) -> str:
+    if math.isinf(number):
+        return "∞"
     return figure(number, _digits(number, digits, threshold), "decimal") if math.isfinite(number) else _UNDEFINED
 
 

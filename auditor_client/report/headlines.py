@@ -8,22 +8,24 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from auditor_client.asking.request import PARITY
+from auditor_client.asking.request import ADVERSE, PARITY
 from auditor_client.estimation.caveats import least_size
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
-from auditor_client.report.axes import interval_text
+from auditor_client.report.axes import interval_text, ratio_threshold
 from auditor_client.report.formats import (
     both_ends,
     group_words,
+    known,
     percent,
     points,
+    ratio,
     scope_words,
     sensitive_words,
     threshold_percent,
 )
-from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.metric_names import METRIC_WORDS, rate_words
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.prose import level_of, threshold_name
 from auditor_client.report.subject import subject
@@ -80,6 +82,49 @@ _WORSE_OF_TWO: Final = sentence("Of the two labels, equalized odds take the larg
 _NO_RATIO: Final = sentence("Among {whom}, {name} has no {title} ratio for {columns}: there is no verdict.")
 
 _NO_INTERVAL: Final = sentence("This estimator gives no interval, so the figure may be noise, and there is no verdict.")
+_ADVERSE: Final = sentence(
+    "The highest {rate} is {ratio} times the lowest{ratio_interval}: the highest estimate is that of the group "
+    "{highest} with {high}, the lowest that of the group {lowest} with {low}."
+)
+_ADVERSE_AT_LEAST: Final = sentence(
+    "The highest {rate} is at least {least} times the lowest ({level} interval); the answers do not show it more "
+    "closely."
+)
+_ADVERSE_OPEN: Final = sentence(
+    "The answers do not show how many times as high the highest {rate} is as the lowest: so few people have the "
+    "outcome that the noise is as large as their number."
+)
+_IF: Final[Mapping[str, Mapping[Verdict, str]]] = {
+    PARITY: {
+        Verdict.MEETS: sentence("If being selected is good, {name} meets {rule}."),
+        Verdict.FAILS: sentence("If being selected is good, {name} fails {rule}."),
+        Verdict.UNDECIDED: sentence("If being selected is good, it is undecided whether {name} meets {rule}."),
+    },
+    ADVERSE: {
+        Verdict.MEETS: sentence("If being selected is a burden, {name} meets {rule}."),
+        Verdict.FAILS: sentence("If being selected is a burden, {name} fails {rule}."),
+        Verdict.UNDECIDED: sentence("If being selected is a burden, it is undecided whether {name} meets {rule}."),
+    },
+}
+_BOTH: Final[Mapping[Verdict, str]] = {
+    Verdict.DEPENDS: sentence("Among {whom}, the verdict on {name} for {columns} depends on the kind of decision."),
+    Verdict.MEETS: sentence("Among {whom}, {name} meets for {columns} what applies to either kind of decision."),
+    Verdict.FAILS: sentence("Among {whom}, {name} fails for {columns} what applies to either kind of decision."),
+    Verdict.UNDECIDED: sentence("Among {whom}, it is undecided for {columns} whether {name} meets what applies."),
+}
+_WHICH: Final = sentence(
+    "Which of the two applies? Nobody said whether being selected is good (assistive) or a burden (punitive): say it "
+    "when you ask, as `intervention`."
+)
+_REASONS_ADVERSE: Final[Mapping[Verdict, str]] = {
+    Verdict.MEETS: sentence("The whole interval of the adverse ratio lies at or below {limit}."),
+    Verdict.FAILS: sentence("The whole interval of the adverse ratio lies above {limit}."),
+    Verdict.UNDECIDED: sentence(
+        "The interval of the adverse ratio reaches across {limit}: the noise is too large for a verdict. A larger ε "
+        "would narrow it."
+    ),
+    Verdict.NONE: sentence("There is no verdict: no threshold was asked for."),
+}
 _REASONS: Final[Mapping[Verdict, str]] = {
     Verdict.MEETS: sentence("The whole interval lies at or above {threshold}."),
     Verdict.FAILS: sentence("The whole interval lies below {threshold}."),
@@ -112,17 +157,18 @@ _POPULATION: Final[Mapping[Verdict, str]] = {
 
 def headline(finding: Finding) -> str:
     """The first metric's finding: the verdict, if there is one, and how far the groups are apart."""
+    if finding.both_outcomes:
+        return _both(finding)
     metric, estimate = finding.metrics[0], finding.first
+    if estimate.ratio_kind.adverse and isinstance(estimate, ParityEstimate):
+        words = _audit_words(finding, metric)
+        if not estimate.ratio.defined:
+            return said(_NO_RATIO, **words)
+        verdict = [] if estimate.verdict is Verdict.NONE else [said(_VERDICTS[estimate.verdict], **words)]
+        return joined([*verdict, adverse_sentence(finding, metric, estimate)])
     compared, rate = _worse(estimate, RATES[metric][0])
     ends = compared.extremes
-    words: dict[str, str] = {
-        "whom": whom(finding),
-        "name": subject(finding.question).name,
-        "columns": listed(sensitive_words(finding.question)),
-        "rule": _rule(finding),
-        "title": METRIC_WORDS[metric].within,
-        "outcome": outcome_of(finding).full,
-    }
+    words = _audit_words(finding, metric)
     if ends is None or not estimate.ratio.defined:
         return said(_NO_RATIO, **words)
     lowest, highest = ends
@@ -149,16 +195,96 @@ def headline(finding: Finding) -> str:
     return joined(said(one, **words) for one in sentences)
 
 
+def _audit_words(finding: Finding, metric: str) -> dict[str, str]:
+    """What a verdict is about: people, audited, groups, and the rule for a metric's ratio."""
+    threshold = finding.estimates[metric].threshold
+    return {
+        "whom": whom(finding),
+        "name": subject(finding.question).name,
+        "columns": listed(sensitive_words(finding.question)),
+        "rule": "" if threshold is None else threshold_name(threshold, metric),
+        "title": METRIC_WORDS[metric].within,
+        "outcome": outcome_of(finding).full,
+    }
+
+
+def _both(finding: Finding) -> str:
+    """Both outcomes' verdicts and figures with equal weight, where nobody said which kind of decision it is."""
+    sentences = [said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0]))]
+    for metric, estimate in finding.both_outcomes:
+        words = _audit_words(finding, metric)
+        if not estimate.ratio.defined:
+            sentences.append(said(_NO_RATIO, **words))
+            continue
+        figures = (
+            adverse_sentence(finding, metric, estimate) if metric == ADVERSE else _parity_sentence(finding, estimate)
+        )
+        sentences += [said(_IF[metric][estimate.verdict], **words), figures]
+    return joined(sentences)
+
+
+def _parity_sentence(finding: Finding, estimate: ParityEstimate) -> str:
+    """How far acceptance rates are apart."""
+    lowest, highest = estimate.extremes or (None, None)
+    if lowest is None or highest is None:
+        return said(NO_RATE)
+    return said(
+        _RATIO if estimate.ratio.known else _OPEN_RATIO,
+        lowest=_quoted(finding, lowest.group),
+        highest=_quoted(finding, highest.group),
+        ratio=percent(estimate.ratio.value, apart_from=estimate.threshold),
+        ratio_interval=_in_brackets(ratio_interval(finding, estimate)),
+        level=level_of(finding),
+        ratio_ends=_ends(estimate.ratio, _percent_apart_from(estimate.threshold)),
+    )
+
+
+def adverse_sentence(finding: Finding, metric: str, estimate: ParityEstimate) -> str:
+    """How many times as often the adverse outcome falls on one group as on another; no number that is not known."""
+    figure, rate = estimate.ratio, rate_words(RATES[metric][0], outcome_of(finding)).name
+    lowest, highest = estimate.extremes or (None, None)
+    if lowest is None or highest is None or not figure.known:
+        text = _ADVERSE_AT_LEAST if figure.low > 1 else _ADVERSE_OPEN
+        return said(text, rate=rate, least=ratio(figure.low, apart_from=_bar(estimate)), level=level_of(finding))
+    return said(
+        _ADVERSE,
+        rate=rate,
+        ratio=known(figure, _ratio_words(estimate)),
+        ratio_interval=_in_brackets(ratio_interval(finding, estimate)),
+        lowest=_quoted(finding, lowest.group),
+        highest=_quoted(finding, highest.group),
+        low=known(lowest.rate, percent),
+        high=known(highest.rate, percent),
+    )
+
+
+def _bar(estimate: MetricEstimate) -> float | None:
+    """Where the ratio meets the threshold."""
+    return None if estimate.threshold is None else ratio_threshold(estimate.ratio_kind, estimate.threshold)
+
+
+def _ratio_words(estimate: MetricEstimate) -> Callable[[float], str]:
+    """How a ratio is written: a share of the highest rate as a percentage, an adverse one as a number."""
+    if estimate.ratio_kind.adverse:
+        return partial(ratio, apart_from=_bar(estimate))
+    return _percent_apart_from(estimate.threshold)
+
+
 def explanation(finding: Finding) -> str:
     """Why the verdict is what it is, and what holds in the population that the people in the data represent."""
     estimate = finding.first
     if not estimate.ratio.defined:
         return _no_ratio(finding)
-    reason = _REASONS[estimate.verdict]
+    if finding.both_outcomes:
+        return said(_WHICH)
+    adverse = estimate.ratio_kind.adverse
+    reason = _REASONS_ADVERSE[estimate.verdict] if adverse else _REASONS[estimate.verdict]
     if estimate.verdict is not Verdict.NONE and not ratio_interval(finding, estimate):
         reason = _NO_INTERVAL
     threshold = "" if estimate.threshold is None else threshold_percent(estimate.threshold)
-    return joined([said(reason, threshold=threshold), *_of_population(finding)])
+    bar = _bar(estimate)
+    limit = "" if bar is None else ratio(bar)
+    return joined([said(reason, threshold=threshold, limit=limit), *_of_population(finding)])
 
 
 def _no_ratio(finding: Finding) -> str:
@@ -182,7 +308,7 @@ def whom(finding: Finding) -> str:
 
 def ratio_interval(finding: Finding, estimate: MetricEstimate) -> str:
     """The ratio's interval in words; empty if there is none."""
-    return _interval(finding, estimate.ratio, _percent_apart_from(estimate.threshold))
+    return _interval(finding, estimate.ratio, _ratio_words(estimate))
 
 
 def difference_interval(finding: Finding, estimate: MetricEstimate) -> str:
@@ -221,7 +347,7 @@ def _of_population(finding: Finding) -> tuple[str, ...]:
     figure = estimate.population_ratio if judged else estimate.population_difference
     if figure is None or not figure.low <= figure.high:
         return ()
-    low, high = both_ends(figure, _percent_apart_from(estimate.threshold) if judged else points)
+    low, high = both_ends(figure, _ratio_words(estimate) if judged else points)
     return (
         said(
             _POPULATION[estimate.population_verdict],

@@ -1,5 +1,6 @@
 """Audits over time, as data: one row for each audit and metric."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -10,7 +11,7 @@ from auditor_client.dataset_words import DatasetWords
 from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.training_notes import TrainingNote
-from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, RatioAxis, Tick, interval_text, ratio_threshold
 from auditor_client.report.facts import Fact, model_digest
 from auditor_client.report.formats import known, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS
@@ -25,6 +26,7 @@ from shared.trainings import TrainingRelease
 from shared.wording import joined, plain, said
 
 _RATIOS = LinearAxis(0.0, 1.0, 2)
+_ADVERSE = RatioAxis((1.0, 2.0, math.inf))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,8 @@ def _training_row(
 
 
 def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> HistoryRow:
+    axis, threshold = _ADVERSE if estimate.ratio_kind.adverse else _RATIOS, estimate.threshold
+    bar = None if threshold is None else ratio_threshold(estimate.ratio_kind, threshold)
     return HistoryRow(
         when=f"{finding.release.created.astimezone(UTC):%Y-%m-%d %H:%M}",
         dataset=finding.question.words.title,
@@ -151,13 +155,13 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         outcome=outcome_of(finding).name,
         receipt=finding.receipt.stem[:12],
         metric=_metric(finding, metric, estimate),
-        ratio=known(estimate.ratio, partial(ratio, apart_from=estimate.threshold)),
+        ratio=known(estimate.ratio, partial(ratio, apart_from=bar)),
         interval=interval_text(estimate.ratio, ratio),
         verdict=estimate.verdict.value,
         cost=cost,
-        mark=_RATIOS.mark(estimate.ratio),
-        ticks=_RATIOS.ticks,
-        threshold=None if estimate.threshold is None else 100 * estimate.threshold,
+        mark=axis.mark(estimate.ratio),
+        ticks=axis.ticks,
+        threshold=None if bar is None else axis.position(bar),
     )
 
 

@@ -49,6 +49,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "explanation": headlines.explanation(finding),
         "threshold": finding.threshold,
         **({"outcome": _outcome(finding)} if form in FORMATS[3:] else {}),
+        **({} if finding.intervention is None else {"intervention": finding.intervention}),
         **({} if form == FORMATS[0] else {"reading": finding.reading.model_dump(mode="json")}),
         "metrics": {metric: estimate_document(estimate, form) for metric, estimate in finding.estimates.items()},
         **_scores(finding, form),
@@ -208,7 +209,7 @@ def _figures_document(figures: JudgedFigures, form: str) -> dict[str, Any]:
     if form not in FORMATS[:2]:
         other = None if figures.other is None else _figures_document(figures.other, form)
         document |= {**_members(figures, form, *_OF_WHOM), "other": other}
-    return document
+    return document | ({"ratio_kind": figures.ratio_kind.value} if figures.ratio_kind.adverse else {})
 
 
 def comparison_document(first: Finding, second: Finding, metric: str, change: Comparison) -> dict[str, Any]:
@@ -334,7 +335,7 @@ def _json(value: Any, form: str = FORMAT) -> Any:
     if isinstance(value, SizeRule):
         return str(value)
     if is_dataclass(value):
-        names = [field.name for field in fields(value) if field.name != "unit"]
+        names = [field.name for field in fields(value) if field.name not in ("unit", "ratio_kind")]
         names += ["known"] if isinstance(value, Estimate) else []
         earlier = form in FORMATS[:2]
         return _members(value, form, *(name for name in names if not (earlier and name in _SINCE_FOURTH)))

@@ -10,7 +10,7 @@ from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.insight import parity_of
-from auditor_client.report.axes import interval_text
+from auditor_client.report.axes import interval_text, ratio_threshold
 from auditor_client.report.formats import group_words, ratio, whole
 from auditor_client.report.prose import level_of, threshold_name
 from shared.schema import Group
@@ -64,11 +64,12 @@ def _sentences(
 
 
 def _of_others(finding: Finding, other: JudgedFigures, metric: str, groups: str) -> str:
+    bar = None if other.threshold is None else ratio_threshold(other.ratio_kind, other.threshold)
     return said(
         _OTHERS[other.verdict],
         groups=groups,
-        low=ratio(other.ratio.low, apart_from=other.threshold),
-        high=ratio(other.ratio.high, apart_from=other.threshold),
+        low=ratio(other.ratio.low, apart_from=bar),
+        high=ratio(other.ratio.high, apart_from=bar),
         level=level_of(finding),
         rule="" if other.threshold is None else threshold_name(other.threshold, metric),
     )

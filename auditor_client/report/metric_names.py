@@ -4,7 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from auditor_client.asking.request import ODDS, OPPORTUNITY, PARITY, PREDICTIVE, STABILITY
+from auditor_client.asking.request import (
+    ADVERSE,
+    FALSE_DISCOVERY_RATE,
+    FALSE_NEGATIVE_RATE,
+    FALSE_OMISSION_RATE,
+    FALSE_POSITIVE_RATE,
+    ODDS,
+    ODDS_RATIO,
+    OPPORTUNITY,
+    PARITY,
+    PREDICTIVE,
+    STABILITY,
+)
 from auditor_client.findings.answers import Rate
 from auditor_client.report.outcome import Outcome
 from shared.wording import said, sentence
@@ -90,7 +102,70 @@ METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
         said("individual fairness, robustness"),
         sentence("In every group, does the same share keep the decision whatever changes within the stated distance?"),
     ),
+    ADVERSE: MetricWords(
+        said("Adverse ratio"),
+        said("adverse"),
+        sentence("Who gets another decision than {outcome}, and how often"),
+        said("relative risk"),
+        sentence("How many times as often does one group get another decision than {outcome} as another group?"),
+    ),
+    ODDS_RATIO: MetricWords(
+        said("Odds ratio"),
+        said("odds"),
+        sentence("The odds of another decision than {outcome}"),
+        said("cross-product ratio"),
+        sentence("How many times as high are one group’s odds of another decision than {outcome} as another group’s?"),
+    ),
+    FALSE_POSITIVE_RATE: MetricWords(
+        said("False positive rate"),
+        said("false positive rate"),
+        sentence("Who is selected although the label is false"),
+        said("false positive parity of punitive decisions"),
+        sentence("Of the people whose label is false, is the same share selected for the burden in every group?"),
+    ),
+    FALSE_DISCOVERY_RATE: MetricWords(
+        said("False discovery rate"),
+        said("false discovery rate"),
+        sentence("Whose label is false among the selected"),
+        said("false discovery parity of punitive decisions"),
+        sentence(
+            "Of the people who are selected for the burden, is the label false for the same share in every group?"
+        ),
+    ),
+    FALSE_NEGATIVE_RATE: MetricWords(
+        said("False negative rate"),
+        said("false negative rate"),
+        sentence("Who is refused although the label is true"),
+        said("false negative parity of assistive decisions"),
+        sentence("Of the people whose label is true, is the same share refused in every group?"),
+    ),
+    FALSE_OMISSION_RATE: MetricWords(
+        said("False omission rate"),
+        said("false omission rate"),
+        sentence("Whose label is true among the refused"),
+        said("false omission parity of assistive decisions"),
+        sentence("Of the people who are refused, is the label true for the same share in every group?"),
+    ),
 }
+
+
+def ratio_title(metric: str) -> str:
+    """What the ratio of a metric is called by itself."""
+    title = METRIC_WORDS[metric].title
+    return title if metric in (ADVERSE, ODDS_RATIO) else said("{metric} ratio", metric=title)
+
+
+def difference_title(metric: str) -> str:
+    """What the difference of a metric is called by itself."""
+    if metric in (ADVERSE, ODDS_RATIO):
+        return said("Difference of the adverse rates")
+    return said("{metric} difference", metric=METRIC_WORDS[metric].title)
+
+
+def equality(metric: str) -> str:
+    """What a model is closer to, or farther from, where a metric's ratio is nearer to 1, or less near."""
+    return said("equal adverse rates") if metric in (ADVERSE, ODDS_RATIO) else METRIC_WORDS[metric].within
+
 
 _RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
     Rate.ACCEPTANCE: RateWords(
@@ -122,5 +197,41 @@ _RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
         sentence("The share of each group’s people whose decision stays the same within reach"),
         sentence("Stable"),
         sentence("People"),
+    ),
+    Rate.ADVERSE: RateWords(
+        sentence("adverse rate (share without {outcome})"),
+        sentence("Adverse rate: the share of each group’s people without {outcome}"),
+        sentence("Without {outcome}"),
+        sentence("People"),
+    ),
+    Rate.ADVERSE_ODDS: RateWords(
+        sentence("odds of the adverse decision"),
+        sentence("Adverse rate: the share of each group’s people without {outcome}"),
+        sentence("Without {outcome}"),
+        sentence("People"),
+    ),
+    Rate.ADVERSE_NEGATIVE: RateWords(
+        sentence("false positive rate"),
+        sentence("False positive rate: the share without {outcome} of each group’s people whose label is false"),
+        sentence("Without {outcome}"),
+        sentence("With a false label"),
+    ),
+    Rate.ADVERSE_POSITIVE: RateWords(
+        sentence("false negative rate"),
+        sentence("False negative rate: the share without {outcome} of each group’s people whose label is true"),
+        sentence("Without {outcome}"),
+        sentence("With a true label"),
+    ),
+    Rate.FALSE_DISCOVERY: RateWords(
+        sentence("false discovery rate"),
+        sentence("False discovery rate: the share with a false label of each group’s people without {outcome}"),
+        sentence("With a false label"),
+        sentence("Without {outcome}"),
+    ),
+    Rate.FALSE_OMISSION: RateWords(
+        sentence("false omission rate"),
+        sentence("False omission rate: the share with a true label of each group’s people without {outcome}"),
+        sentence("With a true label"),
+        sentence("Without {outcome}"),
     ),
 }

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.asking.request import PARITY
-from auditor_client.estimation.results import Estimate
+from auditor_client.asking.request import ADVERSE, PARITY
+from auditor_client.estimation.results import Estimate, RatioKind
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.reading import Reading
 from auditor_client.report.formats import scope_words, threshold_percent, whole
@@ -38,6 +38,14 @@ _TOGETHER: Final = sentence(
 )
 
 
+_KINDS: Final = sentence(
+    "Nobody said what kind of decision it is. If being selected is good (a job, a loan, a grant), the ratio of the "
+    "rates of favourable decisions counts. If it is a burden (a control, a stop, a fine), the adverse ratio counts. "
+    "Where the adverse decision is rare, the former is near 1 whoever gets it; where the favourable decision is rare, "
+    "the latter is. Say it when you ask (`intervention`), and the report has one verdict."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     """A term and what the reader has to know about it."""
@@ -48,8 +56,10 @@ class Paragraph:
 
 def threshold_name(threshold: float, metric: str) -> str:
     """What a threshold of a metric's ratio is called; the four-fifths rule is about selection rates alone."""
+    if metric == ADVERSE:
+        return said("the limit of {limit} for the adverse ratio", limit=plain(float(f"{1 / threshold:.4g}")))
     if metric == PARITY and threshold == 0.8:
-        return said("the four-fifths rule")
+        return said("the four-fifths rule for acceptance rates")
     if metric == PARITY:
         return said("the threshold of {threshold}", threshold=threshold_percent(threshold))
     return said(
@@ -121,7 +131,9 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
     return (
         Paragraph(
             said("The ratio"),
-            said(
+            _adverse_ratio_words(result.first.ratio_kind)
+            if result.first.ratio_kind.adverse
+            else said(
                 "The share with {outcome} in the group where it is lowest, divided by that in the group where it is "
                 "highest. 1 means that the shares of all groups are the same; 0.5, that one group’s is half of "
                 "another’s.",
@@ -357,7 +369,10 @@ def _scope_sentences(result: Finding) -> Iterator[str]:
 
 def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
     """What a verdict is and what its threshold is; or why there is none."""
-    threshold, metric = result.threshold, result.metrics[0]
+    threshold = result.threshold
+    if result.both_outcomes:
+        kinds = Paragraph(said("Two figures, and the kind of decision"), said(_KINDS))
+        return (kinds, *_threshold_paragraphs(result, level))
     if threshold is None:
         return (
             Paragraph(
@@ -369,6 +384,15 @@ def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
                 ),
             ),
         )
+    return _threshold_paragraphs(result, level)
+
+
+def _threshold_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
+    """What verdicts are, and what each threshold is."""
+    thresholds = {metric: estimate.threshold for metric, estimate in result.both_outcomes} or {
+        result.metrics[0]: result.threshold
+    }
+    named = {metric: threshold for metric, threshold in thresholds.items() if threshold is not None}
     return (
         Paragraph(
             said("Meets, fails, undecided"),
@@ -377,15 +401,43 @@ def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
                 "the register is on one side of it. Otherwise the audit says undecided: the privacy noise is too large "
                 "for a verdict. That is neither a pass nor a suspicion. The same question returns the same answer; "
                 "only a larger ε, or a second draw, which is charged, adds information.",
-                rule=threshold_name(threshold, metric),
+                rule=listed((threshold_name(threshold, metric) for metric, threshold in named.items()), "or"),
                 level=level,
             ),
         ),
-        _threshold_paragraph(threshold, metric),
+        *(_threshold_paragraph(threshold, metric) for metric, threshold in named.items()),
+    )
+
+
+def _adverse_ratio_words(kind: RatioKind) -> str:
+    """What a ratio of adverse rates is."""
+    if kind is RatioKind.ODDS:
+        return said(
+            "The odds of an adverse decision in the group with the highest ones, divided by those in the group with "
+            "the lowest. 1 means that the rates of all groups are the same. Odds are not rates: odds of 2 to 1 are a "
+            "rate of two thirds, so an odds ratio of 3 does not mean “three times as often”, unless the outcome is "
+            "rare."
+        )
+    return said(
+        "The rate of the group with the highest one, divided by that of the group with the lowest: how many times as "
+        "often the outcome falls on one group as on another. 1 means that the rates of all groups are the same. Where "
+        "the lowest rate may be zero there is no upper end. A large ratio of low rates may be a small difference: read "
+        "the people per 1 000 beside it."
     )
 
 
 def _threshold_paragraph(threshold: float, metric: str) -> Paragraph:
+    if metric == ADVERSE:
+        return Paragraph(
+            said("The limit of the adverse ratio"),
+            said(
+                "Nobody may get the adverse decision more than {limit} times as often as another group: that is 1 "
+                "divided by {threshold}. The four-fifths rule of employment law is about rates of favourable "
+                "decisions; that its {threshold} is used for adverse ones too is a choice and not a rule of law.",
+                limit=plain(float(f"{1 / threshold:.4g}")),
+                threshold=plain(threshold),
+            ),
+        )
     if threshold != 0.8 or metric != PARITY:
         return Paragraph(
             said("The threshold"),

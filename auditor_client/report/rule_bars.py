@@ -12,7 +12,7 @@ from auditor_client.estimation.results import Attribution, ParityEstimate, Verdi
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of
-from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text, ratio_axis, ratio_threshold
 from auditor_client.report.formats import group_words, known, ratio
 from auditor_client.report.metric_names import rate_words
 from auditor_client.report.outcome import outcome_of
@@ -26,7 +26,6 @@ _LABELLED: Final = {
     LabelValue.NEGATIVE: said("with a false label"),
     LabelValue.MISSING: said("with no label"),
 }
-_RATIOS: Final = LinearAxis(0.0, 1.0, 4)
 _WITH: Final = sentence("with {outcome}")
 _WITHOUT: Final = sentence("without {outcome}")
 _WIDENS: Final = sentence(
@@ -72,6 +71,7 @@ class RuleBars:
     first: str
     second: str
     rate: str
+    compared: str
     difference: str
     difference_interval: str
     bars: tuple[RuleBar, ...]
@@ -94,7 +94,8 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     rate = RATES[finding.metrics[0]][0]
     if not has_rules(finding, rate):
         return None
-    current, bar = parity_of(finding.first, rate).ratio, finding.threshold
+    current, kind = parity_of(finding.first, rate).ratio, rate.ratio_kind
+    bar = None if finding.threshold is None else ratio_threshold(kind, finding.threshold)
     shares = attribution(finding, rate=rate)
     ranked = shares.ranking[:RULES_SHOWN_MAX]
     axis = LinearAxis.around_zero([value for share in ranked for value in (share.share.low, share.share.high)])
@@ -119,15 +120,18 @@ def rule_bars(finding: Finding) -> RuleBars | None:
     return RuleBars(
         first=first,
         second=second,
-        rate=rate_words(rate, outcome_of(finding)).name,
+        rate=rate_words(rate.counted, outcome_of(finding)).name,
+        compared=said("highest {rate} divided by the lowest", rate=rate_words(rate, outcome_of(finding)).name)
+        if kind.adverse
+        else said("lowest {rate} divided by the highest", rate=rate_words(rate, outcome_of(finding)).name),
         difference=_points(shares.difference.value),
         difference_interval=interval_text(shares.difference, _points),
         bars=bars,
         left_out=len(shares.shares) - len(ranked),
         ticks=axis.ticks,
         flips=_flips(finding, rate, current.value),
-        ratio_ticks=_RATIOS.ticks,
-        threshold=None if bar is None else 100 * bar,
+        ratio_ticks=ratio_axis(kind).ticks,
+        threshold=None if bar is None else ratio_axis(kind).position(bar),
         ratio=known(current, partial(ratio, apart_from=bar)),
         conclusion=_conclusion(shares, bars, first, second),
         warnings=shares.warnings,
@@ -155,10 +159,10 @@ def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
             name=name,
             change=said(_WITHOUT if favourable else _WITH, outcome=counted),
             conditions=_conditions(finding, name),
-            ratio=known(flip.ratio, partial(ratio, apart_from=flip.threshold)),
+            ratio=known(flip.ratio, ratio),
             interval=interval_text(flip.ratio, ratio),
-            mark=_RATIOS.mark(flip.ratio),
-            verdict="" if flip.verdict is Verdict.NONE else flip.verdict.value,
+            mark=ratio_axis(flip.ratio_kind).mark(flip.ratio),
+            verdict="" if flip.verdict is Verdict.NONE or finding.both_outcomes else flip.verdict.value,
         )
         for name, favourable, flip in moved[:FLIPS_SHOWN_MAX]
     )

@@ -12,14 +12,13 @@ from auditor_client.findings.conditional import ConditionalParity, StratumFigure
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
 from auditor_client.report import headlines, prose
-from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
+from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text, ratio_axis, ratio_threshold
 from auditor_client.report.figures import RateTable, rate_table
 from auditor_client.report.formats import group_words, known, percent, points, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS, RateWords, rate_words
 from auditor_client.report.outcome import outcome_of
 from shared.wording import listed, said, sentence
 
-_RATIOS: Final = LinearAxis(0.0, 1.0, 5)
 _RATES: Final = LinearAxis(0.0, 1.0, 5, lambda value: f"{100 * value:.3g}")
 _EVERY: Final = {
     Verdict.MEETS: sentence(
@@ -36,6 +35,24 @@ _EVERY: Final = {
     ),
     Verdict.NONE: sentence(
         "The smallest {metric} ratio within a value of {column} lies between {low} and {high} ({level} interval), and "
+        "the largest difference between {less} and {more} percentage points."
+    ),
+}
+_EVERY_ADVERSE: Final = {
+    Verdict.MEETS: sentence(
+        "Within every value of {column} the {metric} ratio is at most {high} (the largest of them lies between {low} "
+        "and {high}, {level} interval): each meets {rule}."
+    ),
+    Verdict.FAILS: sentence(
+        "Within at least one value of {column} the {metric} ratio is at least {low} (the largest of them lies between "
+        "{low} and {high}, {level} interval): it fails {rule}."
+    ),
+    Verdict.UNDECIDED: sentence(
+        "The largest {metric} ratio within a value of {column} lies between {low} and {high} ({level} interval): it "
+        "is undecided whether every value meets {rule}."
+    ),
+    Verdict.NONE: sentence(
+        "The largest {metric} ratio within a value of {column} lies between {low} and {high} ({level} interval), and "
         "the largest difference between {less} and {more} percentage points."
     ),
 }
@@ -138,14 +155,15 @@ def stratum_name(finding: Finding, stratum: Stratum) -> str:
 
 def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataSection:
     threshold, outcome = finding.reading.threshold_of(metric), outcome_of(finding)
+    kind = RATES[metric][0].ratio_kind
     tables = zip(RATES[metric], found.standardised, strict=False)
     return StrataSection(
         title=METRIC_WORDS[metric].title,
         within=METRIC_WORDS[metric].within,
         conclusion="" if found.every is None else _conclusion(finding, metric, found.every),
         rows=tuple(_row(finding, metric, one) for one in found.strata),
-        ticks=_RATIOS.ticks,
-        threshold=None if threshold is None else 100 * threshold,
+        ticks=ratio_axis(kind).ticks,
+        threshold=None if threshold is None else ratio_axis(kind).position(ratio_threshold(kind, threshold)),
         threshold_text="" if threshold is None else said("threshold"),
         standardised=tuple(_standardised(finding, found, rate_words(rate, outcome), one) for rate, one in tables),
         rate_ticks=_RATES.ticks,
@@ -156,12 +174,13 @@ def _conclusion(finding: Finding, metric: str, every: JudgedFigures) -> str:
     """What holds in every stratum."""
     if not every.ratio.defined:
         return said(headlines.NO_RATE)
+    adverse, bar = every.ratio_kind.adverse, _bar(every)
     return said(
-        _EVERY[every.verdict],
+        _EVERY_ADVERSE[every.verdict] if adverse else _EVERY[every.verdict],
         column=said("“{column}”", column=strata_column(finding)),
         metric=METRIC_WORDS[metric].within,
-        low=ratio(every.ratio.low, apart_from=every.threshold),
-        high=ratio(every.ratio.high, apart_from=every.threshold),
+        low=ratio(every.ratio.low, apart_from=bar),
+        high=ratio(every.ratio.high, apart_from=bar),
         less=points(every.difference.low),
         more=points(every.difference.high),
         level=prose.level_words(every.ratio),
@@ -169,16 +188,23 @@ def _conclusion(finding: Finding, metric: str, every: JudgedFigures) -> str:
     )
 
 
+def _bar(figures: JudgedFigures) -> float | None:
+    """Where the ratio of some figures meets their threshold."""
+    return None if figures.threshold is None else ratio_threshold(figures.ratio_kind, figures.threshold)
+
+
 def _row(finding: Finding, metric: str, found: StratumFigures) -> StratumRow:
     estimate, together, outcome = found.estimate, found.together, outcome_of(finding)
 
+    axis = ratio_axis(estimate.ratio_kind)
+
     def ratio_words(number: float) -> str:
-        return ratio(number, apart_from=estimate.threshold)
+        return ratio(number, apart_from=_bar(estimate))
 
     return StratumRow(
         name=stratum_name(finding, found.stratum),
         ratio=known(estimate.ratio, ratio_words),
-        mark=_RATIOS.mark(estimate.ratio, None if together is None else together.ratio),
+        mark=axis.mark(estimate.ratio, None if together is None else together.ratio),
         interval=interval_text(estimate.ratio, ratio_words),
         together="" if together is None else interval_text(together.ratio, ratio_words),
         difference=known(estimate.difference, points),
@@ -224,15 +250,16 @@ def _same_mix(finding: Finding, words: RateWords, figures: StandardisedFigures) 
     if not figures.ratio.defined:
         return said(headlines.NO_RATE)
     apart_from = partial(percent, apart_from=figures.threshold)
+    lowest = figures.ratio_kind.reported(figures.ratio)
     return said(
-        _SAME_MIX if figures.ratio.known and figures.difference.known else _SAME_MIX_OPEN,
+        _SAME_MIX if lowest.known and figures.difference.known else _SAME_MIX_OPEN,
         column=column,
         rate=words.name,
-        ratio=apart_from(figures.ratio.value),
-        low=apart_from(figures.ratio.low),
-        high=apart_from(figures.ratio.high),
+        ratio=apart_from(lowest.value),
+        low=apart_from(lowest.low),
+        high=apart_from(lowest.high),
         level=prose.level_words(figures.ratio),
-        interval=interval_text(figures.ratio, apart_from),
+        interval=interval_text(lowest, apart_from),
         difference=points(figures.difference.value),
         points=interval_text(figures.difference, points),
     )

@@ -113,7 +113,7 @@ def _rule_lines(bars: RuleBars, level: str, by_itself: str) -> list[str]:
     ]
     lines.append(f"  {bars.conclusion}")
     if bars.flips:
-        lines.append(f"Lowest {bars.rate} divided by the highest, now {bars.ratio}, if one rule decided the other way:")
+        lines.append(f"The {bars.compared}, now {bars.ratio}, if one rule decided the other way:")
     width = max((len(flip.name) for flip in bars.flips), default=0)
     return lines + [
         f"  {flip.name:<{width}}  {flip.change:<9}  {flip.ratio}  ({by_itself}: {flip.interval})  {flip.verdict}"
