@@ -25,6 +25,8 @@ class Edition:
             whose level differs from figure to figure where intervals are to hold together.
         inverted: Whether ratio and difference have intervals without a prior where the answers allow it (`inversion`),
             instead of the hull of two priors'.
+        both_outcomes: Whether an audit that does not say its kind of decision has the figures of both outcomes, and its
+            verdict only where both agree (docs/choosing-a-metric.md); else that of its first figure.
     """
 
     contender_probability: float
@@ -32,18 +34,12 @@ class Edition:
     shuffled: bool
     level_of_sizes: float | None
     inverted: bool
+    both_outcomes: bool = False
 
 
 EDITIONS: Final[Mapping[int, Edition]] = {
     1: Edition(contender_probability=0.04, pairs_max=64, shuffled=False, level_of_sizes=None, inverted=False),
     2: Edition(contender_probability=0.004, pairs_max=256, shuffled=True, level_of_sizes=0.95, inverted=True),
-    3: Edition(
-        contender_probability=0.004,
-        pairs_max=256,
-        shuffled=True,
-        level_of_sizes=0.95,
-        inverted=True,
-    ),
 }
 LATEST: Final = max(EDITIONS)
 

@@ -135,7 +135,8 @@ class Estimate:
         # One digit more, or some, where the ends of a narrow interval would look alike.
         digits = next((one for one in range(3, 8) if f"{self.low:.{one}f}" != f"{self.high:.{one}f}"), 3)
         value = f"{self.value:.{digits}f}" if self.known else "unknown"
-        return f"{value} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        high = "∞" if math.isinf(self.high) else f"{self.high:.{digits}f}"
+        return f"{value} [{self.low:.{digits}f}, {high}]"
 
 
 @dataclass(frozen=True, slots=True)

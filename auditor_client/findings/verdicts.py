@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.request import ADVERSE, PARITY
+from auditor_client.estimation.drawing import EDITIONS
 from auditor_client.estimation.results import ParityEstimate, Verdict
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from auditor_client.findings.finding import MetricEstimate
     from auditor_client.findings.reading import Reading
 
-BOTH_SINCE: Final = 3
-"""Since this edition of the estimator both outcomes count; verdicts of notes of earlier ones keep their meaning."""
 BOTH: Final = (PARITY, ADVERSE)
 RARE: Final = 0.9
 """Above this favourable rate over all groups the ratio of favourable rates says little about the adverse outcome."""
@@ -29,7 +28,7 @@ def metrics_estimated(question: "Question", reading: "Reading") -> tuple[str, ..
     """The metrics that were asked for, and the figure of the other outcome where the kind of decision is not said."""
     metrics = question.metrics
     unsaid = question.request.intervention is None and metrics[0] in BOTH
-    if not (unsaid and reading.has_intervals and reading.edition >= BOTH_SINCE):
+    if not (unsaid and reading.has_intervals and EDITIONS[reading.edition].both_outcomes):
         return metrics
     return (*metrics, *(metric for metric in BOTH if metric not in metrics))
 
@@ -38,7 +37,7 @@ def both_outcomes(
     estimates: "Mapping[str, MetricEstimate]", intervention: str | None, edition: int
 ) -> tuple[tuple[str, ParityEstimate], ...]:
     """Both outcomes' figures where nobody said which counts, that of the rarer outcome first; else none."""
-    unsaid = intervention is None and edition >= BOTH_SINCE and next(iter(estimates)) in BOTH
+    unsaid = intervention is None and EDITIONS[edition].both_outcomes and next(iter(estimates)) in BOTH
     found = [(metric, estimates[metric]) for metric in BOTH if metric in estimates]
     both = tuple((metric, estimate) for metric, estimate in found if isinstance(estimate, ParityEstimate))
     if not unsaid or len(both) < len(BOTH):

@@ -224,6 +224,16 @@ def audits_of_stability(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", **asked)
 
 
+def audits_of_burdens(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits of adverse outcomes, of either kind of decision, and of the errors in them by the label."""
+    asked: dict[str, Any] = {"reference": "here", "metrics": ["adverse-ratio", "odds-ratio"]}
+    yield auditor.audit(FOUR_LEAVES, "loans", ["origin"], "2", intervention="punitive", strategy="rules", **asked)
+    errors = ["false-positive-rate", "false-discovery-rate"]
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", intervention="punitive", by="région", metrics=errors)
+    asked = {"metrics": ["statistical-parity", "false-negative-rate", "false-omission-rate"], "joint": True}
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", intervention="assistive", **asked)
+
+
 def audits_of_columns(auditor: Auditor, people: pd.DataFrame, _: Path) -> Iterator[AuditResult]:
     """Audits of models behind scores, and of linked decisions with a linked label, within a linked part."""
     known = people.dropna()
@@ -326,6 +336,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "comparisons": audits_of_comparisons,
     "totals": audits_with_totals,
     "strata": audits_of_strata,
+    "burdens": audits_of_burdens,
     "joined": audits_of_joined_answers,
     "edition": audits_of_an_edition,
     "refined": audits_of_refined_answers,
