@@ -14,7 +14,7 @@ from auditor_client.report.facts import Fact, model_digest, model_facts, outcome
 from auditor_client.report.formats import group_words, known, points, ratio, scope_words, sensitive_words
 from auditor_client.report.headlines import whom
 from auditor_client.report.judged_words import judged_fact
-from auditor_client.report.metric_names import METRIC_WORDS, difference_title, equality, ratio_title
+from auditor_client.report.metric_names import compared_figure, difference_title, equality, ratio_title
 from auditor_client.report.prose import level_words
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import subject
@@ -99,7 +99,7 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
         # Of rates that are no selection rates the difference is read first.
         figures=(of_ratio, of_difference) if selection else (of_difference, of_ratio),
         notes=(
-            said(_ONE_FIGURE, title=METRIC_WORDS[metric].title),
+            said(_ONE_FIGURE, title=compared_figure(metric)),
             *(() if _same_people(first, second) else (_OTHER_PEOPLE,)),
             *change.notes,
             *_joint(first, second),

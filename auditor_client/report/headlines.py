@@ -83,16 +83,16 @@ _NO_RATIO: Final = sentence("Among {whom}, {name} has no {title} ratio for {colu
 
 _NO_INTERVAL: Final = sentence("This estimator gives no interval, so the figure may be noise, and there is no verdict.")
 _ADVERSE: Final = sentence(
-    "The highest {rate} is {ratio} times the lowest{ratio_interval}: the highest estimate is that of the group "
-    "{highest} with {high}, the lowest that of the group {lowest} with {low}."
+    "Among {whom}, the highest {rate} is {ratio} times the lowest{ratio_interval}: the highest estimate is that of the "
+    "group {highest} with {high}, the lowest that of the group {lowest} with {low}."
 )
 _ADVERSE_AT_LEAST: Final = sentence(
-    "The highest {rate} is at least {least} times the lowest ({level} interval); the answers do not show it more "
-    "closely."
+    "Among {whom}, the highest {rate} is at least {least} times the lowest ({level} interval); the answers do not show "
+    "it more closely."
 )
 _ADVERSE_OPEN: Final = sentence(
-    "The answers do not show how many times as high the highest {rate} is as the lowest: so few people have the "
-    "outcome that the noise is as large as their number."
+    "Among {whom}, the answers do not show how many times as high the highest {rate} is as the lowest: so few people "
+    "have the outcome that the noise is as large as their number."
 )
 _IF: Final[Mapping[str, Mapping[Verdict, str]]] = {
     PARITY: {
@@ -245,9 +245,11 @@ def adverse_sentence(finding: Finding, metric: str, estimate: ParityEstimate) ->
     lowest, highest = estimate.extremes or (None, None)
     if lowest is None or highest is None or not figure.known:
         text = _ADVERSE_AT_LEAST if figure.low > 1 else _ADVERSE_OPEN
-        return said(text, rate=rate, least=ratio(figure.low, apart_from=_bar(estimate)), level=level_of(finding))
+        least = ratio(figure.low, apart_from=_bar(estimate))
+        return said(text, whom=whom(finding), rate=rate, least=least, level=level_of(finding))
     return said(
         _ADVERSE,
+        whom=whom(finding),
         rate=rate,
         ratio=known(figure, _ratio_words(estimate)),
         ratio_interval=_in_brackets(ratio_interval(finding, estimate)),

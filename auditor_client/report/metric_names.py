@@ -162,6 +162,12 @@ def difference_title(metric: str) -> str:
     return said("{metric} difference", metric=METRIC_WORDS[metric].title)
 
 
+def compared_figure(metric: str) -> str:
+    """What a comparison of two audits is of, within a sentence."""
+    within = METRIC_WORDS[metric].within
+    return said("the {metric} ratio", metric=within) if metric in (ADVERSE, ODDS_RATIO) else within
+
+
 def equality(metric: str) -> str:
     """What a model is closer to, or farther from, where a metric's ratio is nearer to 1, or less near."""
     return said("equal adverse rates") if metric in (ADVERSE, ODDS_RATIO) else METRIC_WORDS[metric].within

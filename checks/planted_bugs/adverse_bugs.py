@@ -7,7 +7,7 @@ from checks.planted_bugs.bug import Bug, Edit
 _RESULTS: Final = "auditor_client/estimation/results.py"
 _TESTS: Final = "tests/unit/auditor_client/test_adverse.py"
 
-BUGS: Final = (
+ADVERSE_BUGS: Final = (
     Bug(
         "an adverse ratio keeps the ends of its reciprocal where they were",
         (

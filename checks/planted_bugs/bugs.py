@@ -5,6 +5,7 @@ Each anchor has to be found exactly once in its symbol. A change of layout does 
 
 from typing import Final
 
+from checks.planted_bugs.adverse_bugs import ADVERSE_BUGS
 from checks.planted_bugs.approval_bugs import APPROVAL_BUGS
 from checks.planted_bugs.bug import Bug, Edit
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
@@ -55,6 +56,7 @@ _NOTICES_TESTS: Final = "tests/integration/test_notices.py"
 BUGS: Final = (
     *LEARNING_BUGS,
     *LOAD_BUGS,
+    *ADVERSE_BUGS,
     *CHAIN_BUGS,
     *SIGN_IN_BUGS,
     *APPROVAL_BUGS,
