@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.request import ADVERSE, PARITY
 from auditor_client.estimation.drawing import EDITIONS
-from auditor_client.estimation.results import ParityEstimate, Verdict
+from auditor_client.estimation.results import OddsEstimate, ParityEstimate, Verdict
 
 if TYPE_CHECKING:
     from auditor_client.asking.question import Question
-    from auditor_client.findings.finding import MetricEstimate
     from auditor_client.findings.reading import Reading
 
 BOTH: Final = (PARITY, ADVERSE)
@@ -34,7 +33,7 @@ def metrics_estimated(question: "Question", reading: "Reading") -> tuple[str, ..
 
 
 def both_outcomes(
-    estimates: "Mapping[str, MetricEstimate]", intervention: str | None, edition: int
+    estimates: Mapping[str, ParityEstimate | OddsEstimate], intervention: str | None, edition: int
 ) -> tuple[tuple[str, ParityEstimate], ...]:
     """Both outcomes' figures where nobody said which counts, that of the rarer outcome first; else none."""
     unsaid = intervention is None and EDITIONS[edition].both_outcomes and next(iter(estimates)) in BOTH
