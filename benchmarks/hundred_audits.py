@@ -238,7 +238,7 @@ def by_watch(register: Sequence[Version], dataset: Dataset) -> Iterator[Said]:
                     "sensitive": ["sex"], "favourable": CELLS[0], "unfavourable": CELLS[1], "verdict": said.verdict,
                     "threshold": str(THRESHOLD), "epsilon": format_nano(epsilon_nano), "version": version.month,
                 })  # fmt: skip
-                priced = PricedWatch.of(asked, dataset, RELATION)
+                priced = PricedWatch.of(asked, dataset, RELATION, terms=account.terms)
                 account.charge(priced.charge)
                 watched = priced, priced.mechanism.begun(asked.margin)
             yield replace(said, spent=account.spent)

@@ -31,6 +31,7 @@ from holder_service.services.priced import PricedPlan
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.documents import strict_document
 from shared import limits
+from shared.charges import SUM
 from shared.plans import Plan, check_size, identity
 from shared.relations import NeighbouringRelation
 from testing.hostile_plans import HOSTILE, SCHEMA, balanced_tree, tree
@@ -52,7 +53,7 @@ def quoted(body: bytes) -> bytes:
     """A quote, from the bytes of a plan to those of the answer."""
     asked = Plan.model_validate(strict_document(body, parts_max=limits.LISTS_AND_OBJECTS_PER_BODY_MAX))
     check_size(asked)
-    priced = PricedPlan.of(asked, DATASET, RELATION)
+    priced = PricedPlan.of(asked, DATASET, RELATION, terms=SUM)
     return priced.quote(1).model_dump_json().encode()
 
 

@@ -16,7 +16,7 @@ from holder_service.services.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 from shared.amounts import NO_LOSS, Loss, format_nano
-from shared.charges import SUM, AccountTerms, Charge
+from shared.charges import AccountTerms, Charge
 from shared.columns import extended
 from shared.plans import BatchQuote, Plan, Quote
 from shared.problems import InvalidPlan
@@ -113,7 +113,7 @@ class PricedPlan:
         columns: tuple[StoredColumn, ...] = (),
         refined: Refined | None = None,
         *,
-        terms: AccountTerms = SUM,
+        terms: AccountTerms,
     ) -> Self:
         """Check a plan against the dataset's columns and its derived ones, price it, and calibrate its noise.
 
@@ -153,7 +153,7 @@ class PricedPlan:
         )  # fmt: skip
         charge = entered(plan, [batch.charge for batch in batches], terms)
         if refined is not None:
-            before = cls.of(refined.plan, dataset, relation, columns)
+            before = cls.of(refined.plan, dataset, relation, columns, terms=terms)
             answered = (
                 (one, earlier, earlier.quoted(groups, terms), of_earlier)
                 for one, earlier, of_earlier in zip(batches, before.batches, refined.batches, strict=True)

@@ -12,7 +12,7 @@ from holder_service.services.priced import Miscalibrated
 from holder_service.storage.datasets import Dataset
 from shared import limits
 from shared.amounts import NO_LOSS, Loss, format_nano
-from shared.charges import NO_CHARGE, SUM, AccountTerms
+from shared.charges import NO_CHARGE, AccountTerms
 from shared.problems import InvalidPlan
 from shared.relations import NeighbouringRelation
 from shared.releases import AnswerToRequest
@@ -38,7 +38,7 @@ class PricedTraining:
     dataset: Dataset
     relation: NeighbouringRelation
     steps: tuple[LearningStep, ...]
-    terms: AccountTerms = SUM
+    terms: AccountTerms
 
     def __post_init__(self) -> None:
         said = sum((Loss(step.epsilon_nano) for step in self.steps), NO_LOSS)
@@ -52,9 +52,7 @@ class PricedTraining:
                 raise Miscalibrated(f"Step {step.name!r}: noise of a loss of {step.loss(self.relation)} is too little.")
 
     @classmethod
-    def of(
-        cls, training: Training, dataset: Dataset, relation: NeighbouringRelation, *, terms: AccountTerms = SUM
-    ) -> Self:
+    def of(cls, training: Training, dataset: Dataset, relation: NeighbouringRelation, *, terms: AccountTerms) -> Self:
         """Check a training against the dataset's columns, divide its ε, and calibrate its noise.
 
         Raises:

@@ -12,7 +12,7 @@ from holder_service.services.priced import Miscalibrated, PricedPlan
 from holder_service.storage.datasets import Dataset
 from shared import limits
 from shared.amounts import Loss
-from shared.charges import SUM, AccountTerms, Charge
+from shared.charges import AccountTerms, Charge
 from shared.problems import InvalidPlan
 from shared.relations import NeighbouringRelation
 from shared.releases import AnswerToRequest
@@ -44,7 +44,7 @@ class PricedWatch:
             raise Miscalibrated(f"Noise of a loss of {self.mechanism.loss} would be charged {self.asked.charge}.")
 
     @classmethod
-    def of(cls, watch: Watch, dataset: Dataset, relation: NeighbouringRelation, *, terms: AccountTerms = SUM) -> Self:
+    def of(cls, watch: Watch, dataset: Dataset, relation: NeighbouringRelation, *, terms: AccountTerms) -> Self:
         """Check a watch against the dataset's columns, and calibrate its noise.
 
         Raises:

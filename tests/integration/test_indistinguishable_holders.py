@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from holder_service.web.edge.logs import JsonLines
+from shared.canonical import canonical_bytes
 from testing.holders import OF_THE_TIME, TestedHolder, running_holder
 from testing.kept_logs import logged
 from testing.registers import LEARNABLE, learnable_csv, plan, training
@@ -57,7 +58,7 @@ class Seen:
             digits += sum(len(str(count)) for count in _counts(body))
             body = _without_noise(body)
         elif "model" in body:
-            digits += len(json.dumps([body.pop("model"), body.pop("counts", None)], separators=(",", ":")))
+            digits += len(canonical_bytes([body.pop("model"), body.pop("counts", None)]))  # as they were sent
             body = _without_noise(body)
         elif "hash" in body:
             del body["hash"]
@@ -160,6 +161,15 @@ def test_sizes_are_alike_but_for_the_digits_of_counts(both: tuple[Seen, Seen]) -
     one, other = both
 
     assert one.sizes == other.sizes
+
+
+def test_the_digits_of_a_small_weight_are_counted_as_sent() -> None:
+    """JSON writes 0.00005 with seven characters, and Python 5e-05 with five: that is no difference of two holders."""
+    seen = Seen()
+    for weight in (0.25, 0.00005):
+        seen.take(httpx.Response(201, content=canonical_bytes({"model": [weight], "ledger": {"hash": "x"}})))
+
+    assert seen.sizes[0] == seen.sizes[1]
 
 
 def test_logs_have_the_same_lines(both: tuple[Seen, Seen]) -> None:

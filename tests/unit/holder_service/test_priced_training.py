@@ -10,6 +10,7 @@ from holder_service.services.priced import Miscalibrated
 from holder_service.services.priced_training import PricedTraining
 from holder_service.storage.datasets import Dataset
 from shared.amounts import NO_LOSS, Loss
+from shared.charges import SUM
 from shared.problems import InvalidPlan, TooLarge
 from shared.relations import NeighbouringRelation, Relation
 from shared.schema import Schema
@@ -22,7 +23,7 @@ DATASET: Final = Dataset("loans", "loans", 10_000, SCHEMA, 1, 1, "file", False, 
 
 def priced(relation: Relation = "add_remove", *, dataset: Dataset = DATASET, **changes: Any) -> PricedTraining:
     asked = Training.model_validate({**training(), **changes}).pinned(1)
-    return PricedTraining.of(asked, dataset, NeighbouringRelation(relation))
+    return PricedTraining.of(asked, dataset, NeighbouringRelation(relation), terms=SUM)
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
