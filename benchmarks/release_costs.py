@@ -65,7 +65,8 @@ def draw(holder: TestedHolder, number: int, steps: Steps) -> DrawnRelease:
     )
     if not isinstance(asked, AskedRelease):
         raise TypeError("The plan was asked before.")
-    return steps.take("count, draw, serialise", lambda: releases.draw(asked, engine=serving.engine))
+    drawn = partial(releases.draw, asked, engine=serving.engine, seals=serving.seals)
+    return steps.take("count, draw, serialise", drawn)
 
 
 def enter(holder: TestedHolder, drawn: Sequence[DrawnRelease]) -> None:

@@ -301,8 +301,8 @@ class Victim:
         with database.read() as connection:
             rows = connection.execute(select(releases.c.id, releases.c.body).where(releases.c.kind == ANSWER_KIND))
             seen: dict[str, bytes | int] = {row.id: bytes(row.body) for row in rows}
-            for row in connection.execute(select(watches.c.id, watches.c.noisy_threshold)):
-                seen[f"threshold of {row.id}"] = row.noisy_threshold
+            for row in connection.execute(select(watches.c.id, watches.c.sealed)):
+                seen[f"threshold of {row.id}"] = self.holder.holder.seals.opened(row.id, row.sealed).noisy_threshold
         database.close()
         self.rewritten += sum(seen.get(name) != before for name, before in self.watched.items())
         self.watched |= seen

@@ -24,6 +24,8 @@ CONCURRENT_RELEASES_DEFAULT: Final = 32
 RECORDS_READS_PER_DAY_DEFAULT: Final = 5
 ROOT_CHARACTERS_MAX: Final = 200
 SPARK_MASTER_DEFAULT: Final = "local[*]"
+SEALS_FILE: Final = "watch-secret"
+"""The name of the file, in a home and in a back-up."""
 
 
 class RecordsRoot(NamedTuple):
@@ -158,6 +160,11 @@ class Settings:
     def person_secret(self) -> Path:
         """The file of the secret that person keys are hashed under."""
         return self.home / "person-key-secret"
+
+    @property
+    def watch_secret(self) -> Path:
+        """The file of the key that the state of watches is sealed under."""
+        return self.home / SEALS_FILE
 
     @property
     def spark_folder(self) -> Path:

@@ -37,6 +37,8 @@ COORDINATES_PER_TRAINING_MAX: Final = 256
 GROUPS_PER_WATCH_MAX: Final = 24
 """The groups of a watch: every two are compared."""
 MARGIN_MAX: Final = 1_000_000_000
+WATCHES_OPEN_MAX: Final = 100
+"""Watches of one auditor about one dataset that have further answers."""
 STEP_EPSILON_NANO_MIN: Final = 10_000
 """Of each class of disjoint cells of a training's step, in units of 10⁻⁹: with less, noise would be all there is."""
 RELEASE_S_MAX: Final = 300

@@ -298,7 +298,7 @@ def identity(*, auditor: str, dataset: str, plan: Plan) -> str:
     return identity_of_document(document, auditor=auditor, dataset=dataset, version=plan.pinned_version)
 
 
-AskedKind = Literal["plan", "training", "watch", "watch_answer"]
+AskedKind = Literal["plan", "training", "watch", "watch_answer", "watch_skip"]
 """What a release answers; its identity has the document under that name."""
 
 

@@ -28,6 +28,12 @@ from shared.text import ColumnId, Text
 Verdict = Literal["meets", "fails"]
 ANSWER_KIND: Final = "watch_answer"
 """What an answer is filed as, and its member that says it."""
+SKIP_KIND: Final = "watch_skip"
+"""What is said of versions that are not answered is filed as, and its member that says it."""
+SkipReason = Literal[
+    "replaced", "removed", "no-budget", "cap-closed", "account-disabled", "declaration", "restored", "state"
+]
+"""Why versions are not answered. A later version of the holder may name others."""
 
 
 class Watch(PinnedModel):
@@ -176,6 +182,37 @@ class WatchAnswerRelease(WatchAnswer, Entered):
     """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
 
 
+class WatchSkip(ContractModel):
+    """That versions of the records were not answered, and are not any more."""
+
+    watch: ColumnId
+    """The id of the watch."""
+    first: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)]
+    """The first of them."""
+    last: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)]
+    """The last of them: all between are among them."""
+    reason: Text
+    """Why, by facts that the ledger shows. `replaced`: another version was loaded before the answer was entered.
+    `removed`: the records were removed. `no-budget`: the auditor had no budget in force. `cap-closed`: the population's
+    cap was closed. `account-disabled`: the auditor's account was disabled. `declaration`: the watch does not fit the
+    dataset's declaration any more. `restored`: the ledger was restored, and the watch has no further answers. `state`:
+    what the holder keeps of the watch cannot be read."""
+
+
+class WatchSkipped(AnswerToRequest):
+    """What is said of versions that are not answered, before it is entered; it is charged nothing."""
+
+    watch_skip: WatchSkip
+    """What it says; the release's `version` is the last of them."""
+
+
+class WatchSkipRelease(WatchSkipped, Entered):
+    """A signed statement that versions were not answered. Fields that this version does not know are ignored."""
+
+    signature: str
+    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
+
+
 class WatchReport(ContractModel):
     """A watch with all of its answers, each signed by itself."""
 
@@ -183,6 +220,8 @@ class WatchReport(ContractModel):
     """As it was set."""
     answers: tuple[WatchAnswerRelease, ...]
     """In the order of versions: the last one alone may say that the verdict has changed."""
+    skipped: tuple[WatchSkipRelease, ...] = ()
+    """Versions that were not answered, and why, in order."""
     pending: int | None
     """The version that is to be answered; null where none is."""
     due: str | None
@@ -205,3 +244,9 @@ def watch_answer_identity(watch: str, *, auditor: str, dataset: str, version: in
     """The name of the one answer of a watch about a version of the records."""
     document = canonical.canonical_bytes({"watch": watch})
     return identity_of_document(document, auditor=auditor, dataset=dataset, version=version, kind=ANSWER_KIND)
+
+
+def watch_skip_identity(watch: str, *, auditor: str, dataset: str, last: int) -> str:
+    """The name of the one statement of a watch about versions up to one that are not answered."""
+    document = canonical.canonical_bytes({"watch": watch})
+    return identity_of_document(document, auditor=auditor, dataset=dataset, version=last, kind=SKIP_KIND)

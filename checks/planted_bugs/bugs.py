@@ -1174,7 +1174,7 @@ BUGS: Final = (
             Edit(
                 _WATCHING,
                 "draw.state",
-                "SparseVectorState(watch.noisy_threshold, watch.changed)",
+                "SparseVectorState(state.noisy_threshold)",
                 "priced.mechanism.begun(asked.margin)",
             ),
         ),

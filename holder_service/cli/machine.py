@@ -17,7 +17,7 @@ from holder_service.services.drill import drill
 from holder_service.services.overlaps import find_overlaps
 from holder_service.services.transparency import transparency_report
 from holder_service.services.url_reads import errors_of
-from holder_service.settings import Settings
+from holder_service.settings import SEALS_FILE, Settings
 from holder_service.web.console.transparency import transparency_document, transparency_page
 
 commands = typer.Typer()
@@ -35,9 +35,10 @@ def verify(
     with clear_errors():
         if backup is None:
             with own_holder() as holder:
-                found = ledger_reading.verify(holder.store)
+                found = ledger_reading.verify(holder.store, seals=holder.seals)
         else:
-            found = ledger_reading.verify_copy(newest(backup) / DATABASE)
+            folder = newest(backup)
+            found = ledger_reading.verify_copy(folder / DATABASE, folder / SEALS_FILE)
     show_verification({"intact": found.intact, **asdict(found)}, as_json)
     if backup is not None and not as_json:
         notify("What was entered after the copy was made is not known from it.")

@@ -48,7 +48,7 @@ def serve(
     with clear_errors():
         settings = Settings.from_environment()
         with own_holder() as holder:
-            found = ledger_reading.verify(holder.store, chain_only=True)
+            found = ledger_reading.verify(holder.store, seals=holder.seals, chain_only=True)
         if not found.intact:
             fail(
                 f"The ledger is broken at entry {found.broken_at}: {found.reason}. Nothing is served from it: put a "

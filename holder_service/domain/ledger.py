@@ -35,7 +35,7 @@ Kind = Literal[
     "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
     "retirement", "merge", "restore", "overlap-look", "column", "column-deletion", "metadata", "rehearsal",
     "approval-required", "approval-requested", "approval-decided", "approval-withdrawn",
-    "records-read", "change-proposed",
+    "records-read", "change-proposed", "watch-skipped",
 ]  # fmt: skip
 
 COMMAND_LINE: Final = "holder"

@@ -20,11 +20,12 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from holder_service.domain.errors import Conflict, NotFound
 from holder_service.durable_files import durable_file
 from holder_service.private_files import make_home
-from holder_service.services.holder import Holder
+from holder_service.services.holder import Holder, sealing
 from holder_service.settings import Settings
 from holder_service.storage import columns, datasets, ledger
 from holder_service.storage.copying import copy_rows
 from holder_service.storage.database import Database
+from holder_service.watch_seals import WatchSeals
 from shared.releases import LedgerPosition
 
 DATABASE: Final = "holder.sqlite"
@@ -88,7 +89,7 @@ def _make(holder: Holder, folder: Path, partial: Path) -> None:
                     if file.name in named:
                         shutil.copy2(file, partial / source.name / file.name)
         shutil.copytree(settings.signing_keys, partial / settings.signing_keys.name)
-        for file in (settings.person_secret, settings.spark_folder):
+        for file in (settings.person_secret, settings.watch_secret, settings.spark_folder):
             if file.exists():
                 shutil.copy2(file, partial / file.name)
         digests = {name: _digest(partial / name) for name in _files(partial)}
@@ -222,7 +223,8 @@ def _restore_database(copy: Path, settings: Settings) -> str | None:
     shutil.copyfile(copy, file)  # without its mode: a back-up may be kept read-only
     with closing(Database(f"sqlite:///{file.absolute()}")) as restored:
         revision = restored.revision()
-        restored.migrate()
+        WatchSeals.create(settings.watch_secret)  # a back-up of an earlier version has none
+        restored.migrate(seal=sealing(WatchSeals.load(settings.watch_secret)))
         if on_a_server:
             with closing(Database(settings.database_url)) as target:
                 target.migrate()

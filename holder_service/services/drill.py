@@ -105,7 +105,7 @@ def _verified(settings: Settings, shown: RestoreDrill, listed: BackUp | None) ->
     Anchor(settings.anchor).create(head)
     with closing(Holder.open(settings)) as holder:
         found = []
-        ledger_found = ledger_reading.verify(holder.store)
+        ledger_found = ledger_reading.verify(holder.store, seals=holder.seals)
         if not ledger_found.intact:
             found.append(f"the ledger is broken at entry {ledger_found.broken_at}: {ledger_found.reason}")
         if listed is not None and listed.ledger != head:

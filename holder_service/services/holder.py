@@ -30,7 +30,8 @@ from holder_service.signing import SigningKeyFolder
 from holder_service.storage import columns, datasets, ledger, signing_keys
 from holder_service.storage.accounts import every as every_account
 from holder_service.storage.anchor import Anchor
-from holder_service.storage.database import Database
+from holder_service.storage.database import Database, Seal
+from holder_service.watch_seals import SealedState, WatchSeals
 from shared.datasets import NewAuditor
 from shared.releases import SigningKey, SigningKeys
 
@@ -47,6 +48,7 @@ class Holder:
     """Everything that answering needs; one for each process.
 
     Attributes:
+        seals: Seals what is kept of watches.
         engine: Encodes and counts records.
         files: What leads to them.
         preparation: Makes the values of derived columns.
@@ -60,6 +62,7 @@ class Holder:
     settings: Settings
     store: LedgerStore
     signing: Signer
+    seals: WatchSeals
     engine: Engine
     files: RecordFiles
     pace: Pace
@@ -87,7 +90,7 @@ class Holder:
         database = Database(settings.database_url)
         try:
             _require_set_up(database, signer)
-            files = _record_files(settings)
+            files, seals = _record_files(settings), _watch_seals(settings)
             factors = read_factors(settings.calibration, engine=settings.engine)
         except BaseException:
             database.close()
@@ -96,11 +99,13 @@ class Holder:
         pace = Pace(factors, settings.release_quantum_ms)
         engine = open_engine(settings, files)
         preparation = Preparation(store, engine, files, pace)
-        rounds = tuple(WatchRounds(store, engine, files, signer, rehearsed=rehearsed) for rehearsed in (False, True))
+        rounds = tuple(
+            WatchRounds(store, engine, files, signer, seals=seals, rehearsed=rehearsed) for rehearsed in (False, True)
+        )
         notices = NoticeLog(store, files, settings.thresholds, settings.home)
         provider = IdentityProvider.of(settings.oidc)
         return cls(
-            settings, store, signer, engine, files, pace, preparation, rounds, notices, Apart(), Apart(), provider
+            settings, store, signer, seals, engine, files, pace, preparation, rounds, notices, Apart(), Apart(), provider
         )
 
     def wake(self) -> None:
@@ -178,8 +183,9 @@ def initialise(settings: Settings) -> IssuedKey | None:
     database = Database(settings.database_url)
     try:
         current = database.is_current()
+        seals_made = WatchSeals.create(settings.watch_secret)
         if not current:
-            database.migrate()
+            database.migrate(seal=sealing(WatchSeals.load(settings.watch_secret)))
         store = LedgerStore(database, Anchor(settings.anchor))
         with database.read() as connection:
             head = ledger.head(connection)
@@ -194,7 +200,7 @@ def initialise(settings: Settings) -> IssuedKey | None:
         if not bootstrapped:
             new = NewAuditor(name=ADMINISTRATOR, role="administrator")
             return access.open_account(store, actor=COMMAND_LINE, new=new)
-        if current and not key_made and not secret_made:
+        if current and not key_made and not secret_made and not seals_made:
             raise Conflict("This holder is initialised already; nothing was changed.")
         return None
     finally:
@@ -266,6 +272,21 @@ def _record_files(settings: Settings) -> RecordFiles:
         settings.records, settings.people, settings.derived, settings.linked, settings.incoming,
         settings.home / "loading.lock", secret,
     )  # fmt: skip
+
+
+def _watch_seals(settings: Settings) -> WatchSeals:
+    try:
+        return WatchSeals.load(settings.watch_secret)
+    except FileNotFoundError:
+        raise NotInitialised(
+            f"The secret for watches, {settings.watch_secret}, is not there: put it back from a backup. Or run "
+            "`holder init` for a new one: then the watches that are set have no further answers."
+        ) from None
+
+
+def sealing(seals: WatchSeals) -> Seal:
+    """What seals the watches of an earlier version, which kept them in clear."""
+    return lambda watch, threshold, changed: seals.seal(watch, SealedState(threshold, changed))
 
 
 def _refuse_lost_history(store: LedgerStore) -> None:

@@ -1,19 +1,31 @@
 """The ledger as its readers see it: head, one entry, all of them, verification, a recorded restore."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.errors import Conflict, NotFound, Unavailable
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
 from holder_service.domain.table_facts import TableFacts
+from holder_service.domain.watch_replay import WatchReplay
 from holder_service.services.ledger_store import LedgerStore, Transaction
-from holder_service.storage import approvals, datasets, ledger, ledger_views, releases, signing_keys, table_rows
+from holder_service.storage import (
+    approvals,
+    datasets,
+    ledger,
+    ledger_views,
+    releases,
+    signing_keys,
+    table_rows,
+    watches,
+)
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.ledger_views import EntryFilter
+from holder_service.watch_seals import BrokenSeal, OtherSecret, WatchSeals
 from shared import limits
 from shared.releases import LedgerPosition, SigningKeys, answer_digest, verify_signature
 
@@ -73,7 +85,7 @@ def page(
     return store.look_up(ledger_views.in_order, which, after=after, upto=upto, limit=limit)
 
 
-def verify(store: LedgerStore, *, chain_only: bool = False) -> Verification:
+def verify(store: LedgerStore, *, seals: WatchSeals, chain_only: bool = False) -> Verification:
     """Recompute the chain and every balance; compare stored releases, tables, head and anchor with the entries.
 
     With `chain_only` chain, balances and head: a holder does that before it serves (100 000 entries take seconds).
@@ -89,14 +101,19 @@ def verify(store: LedgerStore, *, chain_only: bool = False) -> Verification:
         if ledger.hash_at(connection, anchored.sequence) != anchored.hash:
             raise BrokenLedger(anchored.sequence, "the anchored entry is not in the database, which was rolled back")
 
-    return _verified(store.database, check_anchor, chain_only=chain_only)
+    return _verified(store.database, check_anchor, seals, chain_only=chain_only)
 
 
-def verify_copy(database_file: Path) -> Verification:
+def verify_copy(database_file: Path, watch_secret: Path) -> Verification:
     """The same of a copy of an embedded database, which has no anchor: what was entered after it is not known here.
 
+    Args:
+        database_file: The copy.
+        watch_secret: The file of the key that watches are sealed under, beside it.
+
     Raises:
-        NotFound: There is no such file.
+        NotFound: There is no such file, or it has watches and their key is not there.
+        UnusableWatchSecret: The key's file holds something else.
         Conflict: It cannot be opened, has no tables, or those of another version.
     """
     if not database_file.is_file():
@@ -105,7 +122,9 @@ def verify_copy(database_file: Path) -> Verification:
     try:
         if not database.is_current():
             raise Conflict("The copy's tables are of another version of this program: verify it with that version.")
-        return _verified(database, lambda *_: None)
+        return _verified(database, lambda *_: None, WatchSeals.load(watch_secret))
+    except FileNotFoundError:
+        raise NotFound(f"There is no {watch_secret}: put it back from a backup.") from None
     except Unavailable:
         raise Conflict(
             "The copy cannot be opened as a database. This user has to be able to read it and to write into its "
@@ -121,6 +140,7 @@ class _Facts:
     def __init__(self) -> None:
         self.tables = TableFacts()
         self.approvals = ApprovalReplay()
+        self.watches = WatchReplay()
 
     def apply(self, entry: Entry) -> None:
         """Take the next entry of a chain that follows.
@@ -133,7 +153,7 @@ class _Facts:
 
 
 def _verified(
-    database: Database, check_anchor: Callable[[Connection, int], None], *, chain_only: bool = False
+    database: Database, check_anchor: Callable[[Connection, int], None], seals: WatchSeals, *, chain_only: bool = False
 ) -> Verification:
     replay, facts = Replay(), None if chain_only else _Facts()
     try:
@@ -142,7 +162,7 @@ def _verified(
             if head != LedgerPosition(sequence=replay.sequence, hash=replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
             if facts is not None:
-                _check_tables(connection, replay, facts)
+                _check_tables(connection, replay, facts, seals)
                 uncharged = releases.uncharged(connection)
                 if uncharged is not None:
                     raise BrokenLedger(replay.sequence, f"no entry charges the stored release {uncharged}")
@@ -196,18 +216,19 @@ def _replay_all(connection: Connection, replay: Replay, facts: _Facts | None) ->
             replay.apply(entry)
             if facts is not None:
                 facts.apply(entry)
-                if entry.event.kind in ("charge", "rehearsal"):
-                    _check_release(connection, entry, keys)
+                if entry.event.kind in ("charge", "rehearsal", "watch-skipped"):
+                    facts.watches.apply(entry, _checked_release(connection, entry, keys))
         recorded = ledger.head(connection)
         if recorded.sequence <= replay.sequence or ledger.hash_at(connection, replay.sequence + 1) is None:
             return recorded
 
 
-def _check_tables(connection: Connection, replay: Replay, facts: _Facts) -> None:
+def _check_tables(connection: Connection, replay: Replay, facts: _Facts, seals: WatchSeals) -> None:
     """Whether every row follows from the entries; what others change meanwhile is replayed first."""
     while True:
         try:
-            return facts.tables.require(table_rows.rows(connection))
+            facts.tables.require(table_rows.rows(connection))
+            return facts.watches.require(watches.every(connection), partial(_sealed_changed, seals))
         except BrokenLedger:
             known = replay.sequence
             _replay_all(connection, replay, facts)
@@ -215,20 +236,36 @@ def _check_tables(connection: Connection, replay: Replay, facts: _Facts) -> None
                 raise
 
 
-def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> None:
-    """Whether the release that an entry charges is stored as it was signed, under its own auditor and dataset."""
+def _sealed_changed(seals: WatchSeals, row: watches.StoredWatch) -> bool:
+    """What the seal of a watch says of the change.
+
+    One under another key opens nowhere, so that watch has no further answers: then it is as its row says.
+
+    Raises:
+        ValueError: It does not open.
+    """
+    try:
+        return seals.opened(row.id, row.sealed).changed
+    except OtherSecret:
+        return row.changed
+    except BrokenSeal as broken:
+        raise ValueError from broken
+
+
+def _checked_release(connection: Connection, entry: Entry, keys: SigningKeys) -> Mapping[str, Any]:
+    """The release that an entry charges, if it is stored as it was signed, under its own auditor and dataset."""
     stored = releases.find_release(connection, entry.event.subject or "")
     if stored is None:
         raise BrokenLedger(entry.sequence, "charges a release that is not stored")
     try:
-        release = json.loads(stored.body)
+        release: dict[str, Any] = json.loads(stored.body)
         verify_signature(release, keys)
     except (AttributeError, ValueError):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was signed") from None
     filed = stored.auditor, stored.dataset, stored.sequence
     if stored.kind not in release or stored.kind != entry.event.detail.get("asked", "plan"):
         raise BrokenLedger(entry.sequence, "the stored release answers something of another kind than it is filed as")
-    asked = release[stored.kind]
+    asked: Mapping[str, Any] = release[stored.kind]
     if not stored.refines == entry.event.detail.get("refines") == asked.get("refines"):
         raise BrokenLedger(entry.sequence, "the stored release refines another than it is filed as")
     if (
@@ -237,7 +274,11 @@ def _check_release(connection: Connection, entry: Entry, keys: SigningKeys) -> N
     ):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was charged")
     of = (release.get("rehearsal") or {}).get("of")
-    if of != entry.event.detail.get("rehearsal_of") or (of is None) != (entry.event.kind == "charge"):
+    kinds = ("watch-skipped", "charge" if of is None else "rehearsal")
+    if of != entry.event.detail.get("rehearsal_of") or entry.event.kind not in kinds:
         raise BrokenLedger(entry.sequence, "of release and entry one alone is of a rehearsal")
+    if stored.watch != (asked["watch"] if stored.kind in watches.STATEMENT_KINDS else None):
+        raise BrokenLedger(entry.sequence, "the stored release is filed with another watch")
     if release["ledger"] != {"sequence": entry.sequence, "hash": entry.hash}:
         raise BrokenLedger(entry.sequence, "the release was signed for another entry: the ledger was rewritten")
+    return release

@@ -19,7 +19,6 @@ from holder_service.domain.errors import (
     VersionGone,
 )
 from holder_service.domain.ledger import Event
-from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.engines import Counts
 from holder_service.records.files import RecordFiles
 from holder_service.services import access, approvals, columns, refining, rehearsals, watching
@@ -38,6 +37,7 @@ from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import AccountState
 from holder_service.storage.releases import Kind, ListedRelease, StoredRelease
+from holder_service.watch_seals import WatchSeals
 from shared import limits, nonces
 from shared.amounts import Loss
 from shared.canonical import canonical_bytes
@@ -113,6 +113,7 @@ def prepare(
             columns.require_usable(named, declared, files, now=store.clock())
             _require_funds(state, awaiting.charge, now=store.clock())
             _require_free_share(connection, awaiting)
+            _require_room(connection, awaiting)
             found: StoredRelease | StoredApproval | Unapproved | AskedRelease
             found = approvals.permitted(connection, state, awaiting, now=store.clock())
         else:
@@ -149,12 +150,12 @@ class DrawnRelease:
     Attributes:
         asked: What it answers.
         answer: What it is answered, serialised.
-        state: Of a watch, its secret.
+        sealed: Of a watch, its secret.
     """
 
     asked: AskedRelease
     answer: SerialisedAnswer
-    state: SparseVectorState | None = None
+    sealed: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ class EnteredRelease:
     new: bool
 
 
-def draw(asked: AskedRelease, *, engine: Counts) -> DrawnRelease:
+def draw(asked: AskedRelease, *, engine: Counts, seals: WatchSeals) -> DrawnRelease:
     """Count and add noise. Nothing is written, so a draw that is never entered was never seen.
 
     How long this takes depends on the noise and may depend on the records: call `enter` at the public deadline.
@@ -185,8 +186,8 @@ def draw(asked: AskedRelease, *, engine: Counts) -> DrawnRelease:
         rehearsal=rehearsals.rehearsed(priced.dataset, priced.charge),
     )
     answer = priced.answer(head, engine)
-    state = priced.mechanism.begun(priced.asked.margin) if isinstance(priced, PricedWatch) else None
-    return DrawnRelease(asked, SerialisedAnswer.of(answer, at_hand={priced.asked.kind: asked.document}), state)
+    sealed = watching.begun(priced, asked.identity, seals) if isinstance(priced, PricedWatch) else None
+    return DrawnRelease(asked, SerialisedAnswer.of(answer, at_hand={priced.asked.kind: asked.document}), sealed)
 
 
 def enter(
@@ -259,8 +260,8 @@ def _charge(
     releases.store(transaction.connection, stored)
     if approval is not None:
         approvals.answered(transaction.connection, approval)
-    if drawn.state is not None and isinstance(priced, PricedWatch):
-        watching.keep(transaction, stored, priced, drawn.state, pace)
+    if drawn.sealed is not None and isinstance(priced, PricedWatch):
+        watching.keep(transaction, stored, priced, drawn.sealed, pace)
     return EnteredRelease(stored, new=True)
 
 
@@ -280,6 +281,7 @@ def _as_priced(transaction: Transaction, asked: AskedRelease) -> AccountState:
     _require_purpose(dataset, asked.purpose)
     _require_funds(state, asked.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
+    _require_room(transaction.connection, asked)
     return state
 
 
@@ -387,3 +389,9 @@ def _require_free_share(connection: Connection, asked: AskedRelease) -> None:
             "as many as one auditor gets. What was answered can be asked again; for more, ask the administrator for "
             "another account."
         )
+
+
+def _require_room(connection: Connection, asked: AskedRelease) -> None:
+    """Refuse a watch to an auditor who has as many open ones about the dataset as anybody gets."""
+    if isinstance(asked.priced, PricedWatch):
+        watching.require_number(connection, auditor=asked.auditor, dataset=asked.priced.dataset.name)

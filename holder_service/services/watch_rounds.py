@@ -16,20 +16,23 @@ from holder_service.services.ledger_store import LedgerStore
 from holder_service.services.workers import LOOKED_AGAIN_S, Worker
 from holder_service.storage import watches
 from holder_service.storage.watches import StoredWatch
+from holder_service.watch_seals import WatchSeals
 
 
 class WatchRounds(Worker):
     """Answers what is to be answered about real people, or about rehearsals: these have rounds of their own."""
 
     def __init__(
-        self, store: LedgerStore, engine: Engine, files: RecordFiles, signing: Signer, *, rehearsed: bool
-    ) -> None:
+        self, store: LedgerStore, engine: Engine, files: RecordFiles, signing: Signer, *, seals: WatchSeals,
+        rehearsed: bool,
+    ) -> None:  # fmt: skip
         super().__init__("rehearsed watches" if rehearsed else "watches", failed_waits_s=5)
         self._rehearsed = rehearsed
         self._store = store
         self._engine = engine
         self._files = files
         self._signing = signing
+        self._seals = seals
 
     def _work_off(self) -> bool:
         """Answer all that is to be, one after the other; whether all of it was answered."""
@@ -48,7 +51,7 @@ class WatchRounds(Worker):
 
     def _answer(self, watch: StoredWatch) -> None:
         """Draw, wait for the public time, and enter; what breaks off before was never seen."""
-        drawn = watching.draw(self._store, watch, engine=self._engine)
+        drawn = watching.draw(self._store, watch, engine=self._engine, seals=self._seals)
         if watch.begun is not None and watch.due is not None:
             public = public_end(begun=watch.begun, due=watch.due, ended=self._store.clock())
             if self._closed.wait(max((public - self._store.clock()).total_seconds(), 0)):

@@ -194,7 +194,7 @@ def _run(holder: Holder, document: Asked, dataset: str) -> tuple[tuple[PlanSize,
     clock_s.append(time.perf_counter())
     sizes = _noise_drawn(priced)
     clock_s.append(time.perf_counter())
-    releases.draw(asked, engine=timed)
+    releases.draw(asked, engine=timed, seals=holder.seals)
     clock_s.append(time.perf_counter())
     pricing, noise, drawing = (1000 * (end - start) for start, end in itertools.pairwise(clock_s))
     writing = max(drawing - timed.took_ms - noise, 0)

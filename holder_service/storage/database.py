@@ -30,6 +30,8 @@ from holder_service.storage.prepared import Prepared
 __all__ = ["Connection", "Database"]
 
 T = TypeVar("T")
+Seal = Callable[[str, int, bool], bytes]
+"""Seals what is kept of a watch: its id, its noisy threshold, and whether it is used up."""
 
 LOCK_WAIT_S: Final = 10
 """How long a write waits for those before it in its own process, and as long again for other processes."""
@@ -120,11 +122,16 @@ class Database:
         with _store_faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
             return work(connection)
 
-    def migrate(self) -> None:
-        """Bring the tables to the current revision; does nothing if they are."""
+    def migrate(self, *, seal: Seal | None = None) -> None:
+        """Bring the tables to the current revision; does nothing if they are.
+
+        Args:
+            seal: Seals the secrets of watches that an earlier version kept in clear; `None` where there are none.
+        """
         with _store_faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
             config = _alembic_config()
             config.attributes["connection"] = connection
+            config.attributes["seal"] = seal
             command.upgrade(config, "head")
 
     def copy_file(self, destination: Path) -> None:

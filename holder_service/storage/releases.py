@@ -1,5 +1,6 @@
 """Stored releases: the bytes of every answer that ever left, under the identity of what was asked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ Kind = AskedKind
 
 @dataclass(frozen=True, slots=True)
 class StoredRelease:
-    """An answer as it was sent, the entry that charged it, and the release that it refines, if it refines one."""
+    """An answer as it was sent, the entry that charged it, and what it refines or the watch that it is about."""
 
     id: str
     auditor: str
@@ -39,6 +40,7 @@ class StoredRelease:
     body: bytes
     kind: Kind = "plan"
     refines: str | None = None
+    watch: str | None = None
 
 
 class ListedRelease(NamedTuple):
@@ -55,6 +57,12 @@ def find_release(connection: Connection, identity: str) -> StoredRelease | None:
     """The release of an identity, if what it names was ever answered."""
     row = _FIND.one_or_none(connection, identity=identity)
     return None if row is None else StoredRelease(**row._asdict())
+
+
+def find_releases(connection: Connection, identities: Sequence[str]) -> dict[str, StoredRelease]:
+    """The releases of some identities, by these."""
+    rows = connection.execute(select(releases).where(releases.c.id.in_(identities)))
+    return {row.id: StoredRelease(**row._asdict()) for row in rows}
 
 
 def find_own(connection: Connection, identity: str, *, auditor: str, dataset: str, kind: Kind) -> StoredRelease | None:
@@ -90,7 +98,8 @@ def free_bytes(connection: Connection, *, auditor: str, dataset: str) -> int:
 def uncharged(connection: Connection) -> str | None:
     """A release that no entry charges, if there is one: somebody put it there by hand."""
     charging = (entries.c.sequence == releases.c.sequence) & (entries.c.subject == releases.c.id)
-    query = select(releases.c.id).outerjoin(entries, charging & entries.c.kind.in_(("charge", "rehearsal")))
+    kinds = ("charge", "rehearsal", "watch-skipped")
+    query = select(releases.c.id).outerjoin(entries, charging & entries.c.kind.in_(kinds))
     found: str | None = connection.execute(query.where(entries.c.sequence.is_(None)).limit(1)).scalar()
     return found
 

@@ -125,8 +125,10 @@ releases = Table(
     Column("body", LargeBinary, nullable=False),
     Column("kind", String(16), nullable=False, server_default="plan"),
     Column("refines", String(80)),
+    Column("watch", String(80)),
     Index("releases_refined", "refines", unique=True),
     Index("releases_by_auditor", "auditor", "dataset", "sequence"),
+    Index("releases_by_watch", "watch", "sequence"),
 )
 
 watches = Table(
@@ -136,13 +138,14 @@ watches = Table(
     Column("auditor", String(64), ForeignKey("accounts.name"), nullable=False),
     Column("dataset", String(64), ForeignKey("datasets.name"), nullable=False),
     Column("sequence", BigInteger, nullable=False),
-    Column("noisy_threshold", BigInteger, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
     Column("changed", Boolean, nullable=False),
     Column("work_ms", BigInteger, nullable=False),
     Column("version", BigInteger),
     Column("begun", String(40)),
     Column("due", String(40)),
     Index("watches_by_dataset", "dataset"),
+    Index("watches_by_auditor", "auditor", "dataset", "sequence"),
 )
 
 approvals = Table(

@@ -183,7 +183,7 @@ def found_by(victim: Register) -> set[str]:
     """Who finds that something is wrong once the holder is started again: the holder itself, or its auditor."""
     found = set()
     with opened(victim.settings, victim.admin_key, victim.auditor_key) as holder:
-        if not ledger_reading.verify(holder.holder.store, chain_only=True).intact:
+        if not ledger_reading.verify(holder.holder.store, seals=holder.holder.seals, chain_only=True).intact:
             found.add("chain")
         if holder.client.get("/readyz").status_code == 503:
             assert holder.release(plan(draw=9)).status_code == 503, "what is not ready does not release"

@@ -525,7 +525,7 @@ def priced(holder: TestedHolder, asked: Plan) -> AskedRelease:
 def enter(holder: TestedHolder, asked: AskedRelease, proof: Proof) -> Any:
     """Draw and charge what was priced before."""
     serving = holder.holder
-    drawn = releases.draw(asked, engine=serving.engine)
+    drawn = releases.draw(asked, engine=serving.engine, seals=serving.seals)
     charged = releases.enter(serving.store, drawn=drawn, proof=proof, signing=serving.signing, pace=serving.pace)
     return charged.result()
 

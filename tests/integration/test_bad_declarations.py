@@ -207,7 +207,7 @@ def test_a_relation_that_changes_while_a_plan_is_answered_refuses_it(sqlite_hold
     assert isinstance(asked, AskedRelease)
 
     assert sqlite_holder.declare(relation="replace").status_code == 200
-    drawn = releases.draw(asked, engine=serving.engine)
+    drawn = releases.draw(asked, engine=serving.engine, seals=serving.seals)
     with pytest.raises(Conflict):
         releases.enter(
             store, drawn=drawn, proof=sqlite_holder.auditor_key_id, signing=serving.signing, pace=serving.pace

@@ -70,7 +70,7 @@ class Kept:
         """The watch's secret."""
         found = self.holder.holder.store.look_up(stored_watches.find, self.set.json()["id"])
         assert found is not None
-        return found.noisy_threshold
+        return self.holder.holder.seals.opened(found.id, found.sealed).noisy_threshold
 
     def at(self, holder: TestedHolder) -> "Kept":
         """The same at the holder as it is now; every answer is given again, byte for byte, for nothing."""

@@ -231,7 +231,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.store = LedgerStore(self.holder.store.database, self.holder.store.anchor, clock=lambda: self.now)
 
     def teardown(self) -> None:
-        found = ledger_reading.verify(self.store)
+        found = ledger_reading.verify(self.store, seals=self.holder.seals)
         self.holder.close()
         shutil.rmtree(self.folder)
         assert found.intact, found.reason
@@ -373,7 +373,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def answer_watches(self, killed: bool) -> None:
         """What waits is drawn and entered, as the holder's own round does; or drawn, and the process is killed."""
         for waiting in self.store.look_up(stored_watches.pending):
-            drawn = watching.draw(self.store, waiting, engine=self.holder.engine)
+            drawn = watching.draw(self.store, waiting, engine=self.holder.engine, seals=self.holder.seals)
             if killed:
                 self.restart()
                 return
@@ -440,20 +440,15 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_watch_says_what_it_said_and_changed_once(self) -> None:
-        found = {
-            one.release.id: one
-            for name in self.model.datasets
-            for auditor in AUDITORS
-            for one in watching.listed(self.store, auditor=auditor, dataset=name)
-        }
+        found = {one.release.id: one for auditor in AUDITORS for one in watching.of_auditor(self.store, auditor)}
         assert found.keys() == self.model.watches.keys()
         for identity, one in found.items():
             watch = self.model.watches[identity]
-            said = [json.loads(body) for _, body in one.answers]
+            said = [json.loads(body) for body in one.bodies("watch_answer")]
             assert {each["version"]: each["watch_answer"]["changed"] for each in said} == watch.answers
-            assert (len(said), one.changed, one.pending) == (len(watch.answers), watch.changed, watch.pending)
+            assert (len(said), one.pending) == (len(watch.answers), watch.pending)
             before = self.said.get(identity, ())
-            assert one.answers[: len(before)] == before
+            assert one.signed[: len(before)] == before
             self.said[identity] = one.answers
 
     def expect(self, refusal: Refusal | tuple[Refusal, ...] | None, call: Any) -> Any:
@@ -494,7 +489,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert outcome == "released"
         assert loss is not None
         assert isinstance(prepared, AskedRelease)
-        drawn = releases.draw(prepared, engine=self.holder.engine)
+        drawn = releases.draw(prepared, engine=self.holder.engine, seals=self.holder.seals)
         if limit_meanwhile is not None:
             self.grant(name, auditor, limit_meanwhile, None)
             if limit_meanwhile.amiss:

@@ -36,7 +36,7 @@ def ask(holder: TestedHolder, key: str | None = None, *, draw: int = 1, epsilon:
     auditor = "ADR" if key is None else "second"
     prepared = releases.prepare(serving.store, serving.files, auditor=auditor, dataset="register", asked=asked)
     assert isinstance(prepared, AskedRelease)
-    drawn = releases.draw(prepared, engine=serving.engine)
+    drawn = releases.draw(prepared, engine=serving.engine, seals=serving.seals)
     return releases.enter(serving.store, drawn=drawn, proof=key_id, signing=serving.signing, pace=serving.pace)
 
 

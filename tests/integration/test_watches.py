@@ -11,6 +11,7 @@ from sqlalchemy import update
 from holder_service.storage import datasets as stored_datasets
 from holder_service.storage import watches as stored_watches
 from holder_service.storage.tables import watches
+from holder_service.watch_seals import SealedState
 from shared.releases import SigningKeys, verify_signature
 from shared.watches import Watch, watch_answer_identity, watch_identity
 from testing.console_visitors import visitor
@@ -96,7 +97,7 @@ def test_the_first_change_is_the_last_answer(holder: TestedHolder) -> None:
     for one in (made, other):
         kept = holder.holder.store.look_up(stored_watches.find, one["id"])
         assert kept is not None
-        assert str(kept.noisy_threshold) not in page
+        assert str(holder.holder.seals.opened(kept.id, kept.sealed).noisy_threshold) not in page
 
 
 def test_what_cannot_be_answered_holds_up_nobody_else(holder: TestedHolder) -> None:
@@ -137,16 +138,19 @@ def test_the_threshold_survives_and_is_in_no_answer(holder: TestedHolder) -> Non
         again = after.holder.store.look_up(stored_watches.find, made["id"])
 
         assert again is not None
-        assert again.noisy_threshold == kept.noisy_threshold
-        assert str(kept.noisy_threshold) not in json.dumps([made, *answers, after.entries()])
-        assert "noisy_threshold" not in repr(kept)
+        before, now = (after.holder.seals.opened(one.id, one.sealed).noisy_threshold for one in (kept, again))
+        assert before == now
+        assert str(now) not in json.dumps([made, *answers, after.entries()])
+        assert "sealed" not in repr(kept)
 
 
 def test_an_answer_rests_on_the_threshold_that_is_kept(sqlite_holder: TestedHolder) -> None:
     made = set_watch(sqlite_holder, margin=-5000, epsilon="1")
     answered(sqlite_holder, made["id"], 1)
     sqlite_holder.holder.store.database.write(
-        lambda connection: connection.execute(update(watches).values(noisy_threshold=10**9))
+        lambda connection: connection.execute(
+            update(watches).values(sealed=sqlite_holder.holder.seals.seal(made["id"], SealedState(10**9, False)))
+        )
     )
     sqlite_holder.load(register_csv()).raise_for_status()
 
@@ -211,7 +215,7 @@ def test_a_quote_says_price_and_noise_and_nothing_is_set(sqlite_holder: TestedHo
     assert quote["charge"] == {"epsilon": "0.5", "delta": "0"}
     assert quote["noise"]["threshold"]["scale"] == pytest.approx(5)
     assert quote["noise"]["number"]["scale"] == pytest.approx(2 / 0.3)
-    assert sqlite_holder.auditor("GET", PATH).json() == {"watches": []}
+    assert sqlite_holder.auditor("GET", PATH).json()["watches"] == []
     assert sqlite_holder.spent() == "0"
 
 
@@ -222,7 +226,7 @@ def test_a_watch_of_somebody_else_is_none(sqlite_holder: TestedHolder) -> None:
     found = sqlite_holder.auditor("GET", f"{PATH}/{made['id']}", key=other)
 
     assert found.status_code == 404
-    assert sqlite_holder.auditor("GET", PATH, key=other).json() == {"watches": []}
+    assert sqlite_holder.auditor("GET", PATH, key=other).json()["watches"] == []
 
 
 def test_an_answer_comes_at_its_public_time_and_not_before(sqlite_holder: TestedHolder) -> None:

@@ -91,7 +91,7 @@ def export_entries(visit: Visitor, filters: FilterText) -> Response:
 @router.post("/ledger/verify")
 def verify(visit: ReaderVisit, _: CheckedForm) -> Response:
     """Recompute the chain and every balance, and say what was found."""
-    found = ledger_reading.verify(visit.store)
+    found = ledger_reading.verify(visit.store, seals=visit.holder.seals)
     text = f"Broken at entry {found.broken_at}: {found.reason}."
     if found.intact:
         text = f"Intact: {found.entries} entries were recomputed, and every balance and stored release follows."

@@ -96,6 +96,8 @@ def _what_happened(event: Event, display_names: Mapping[str, str]) -> str:
             what = ", to refine an answer" if "refines" in detail else what
             what += f", for “{_isolated(detail['purpose'])}”" if "purpose" in detail else ""
             return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}{what}"
+        case "watch-skipped":
+            return f"A watch of {account(event.actor)} about {event.dataset} did not answer a version"
         case "rehearsal":
             return f"{account(event.actor)} was answered about invented people; nothing was charged"
         case "records":

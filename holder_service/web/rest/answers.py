@@ -87,10 +87,12 @@ class WatchSummary(ReleaseSummary):
 
 
 class WatchList(ContractModel):
-    """Watches."""
+    """A page of watches."""
 
     watches: tuple[WatchSummary, ...]
     """The caller's own watches about the dataset, in the order of their ledger entries."""
+    next: int | None
+    """What to send as `after` for the next page; null on the last one."""
 
 
 class ColumnList(ContractModel):

@@ -82,7 +82,7 @@ def read_ledger(
 @router.post("/ledger/verify")
 def verify_ledger(holder: TheHolder, _: Reader) -> ShownVerification:
     """Recompute the chain and every balance, and compare the tables with what the entries say."""
-    return ShownVerification.of(ledger_reading.verify(holder.store))
+    return ShownVerification.of(ledger_reading.verify(holder.store, seals=holder.seals))
 
 
 @router.post("/ledger/restore", status_code=201, openapi_extra=refusals("conflict"))

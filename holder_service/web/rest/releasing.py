@@ -81,7 +81,7 @@ async def released(
         work = prepared.priced.work_ms(holder.pace.factors)
         deadline_s = await room.draws.turn(caller.name, begun_s=begun_s, work=work)
         try:
-            drawn = await room.draws.lane.do(releases.draw, prepared, engine=holder.engine)
+            drawn = await room.draws.lane.do(releases.draw, prepared, engine=holder.engine, seals=holder.seals)
         finally:
             due_s, overran = await wait_until_public(begun_s, deadline_s)
             _note_deadline(deadline_s, overran=overran)

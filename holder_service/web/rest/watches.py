@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import NotFound
 from holder_service.services import releases, watching
 from holder_service.services.asked import AnyQuote
 from holder_service.services.watching import ListedWatch
@@ -13,11 +12,11 @@ from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
 from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import WatchList, WatchSummary
-from holder_service.web.rest.auditors import PLAN_REFUSALS
+from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
-from shared.canonical import canonical_bytes
-from shared.watches import Watch, WatchQuote, WatchRelease, WatchReport
+from shared.canonical import canonical_bytes, object_bytes
+from shared.watches import ANSWER_KIND, SKIP_KIND, Watch, WatchQuote, WatchRelease, WatchReport
 
 router = APIRouter(prefix="/v1/datasets/{dataset}/watches", tags=["auditor"], route_class=StrictRoute)
 WatchId = Annotated[
@@ -51,24 +50,28 @@ async def set_watch(
 
 
 @router.get("", openapi_extra=refusals("not-found", "restore-unrecorded"))
-async def list_watches(holder: TheHolder, caller: Auditor, dataset: PathDataset) -> WatchList:
+async def list_watches(
+    holder: TheHolder, caller: Auditor, dataset: PathDataset, after: After = 0, limit: PageSize = 1000
+) -> WatchList:
     """The caller's own watches about a dataset: unchanged up to which version, or changed at which."""
-    found = await run_in_threadpool(watching.listed, holder.store, auditor=caller.name, dataset=dataset)
-    return WatchList(watches=tuple(map(_summary, found)))
+    found = await run_in_threadpool(
+        watching.page, holder.store, auditor=caller.name, dataset=dataset, after=after, limit=limit
+    )
+    following = found[-1].release.sequence if len(found) == limit else None
+    return WatchList(watches=tuple(map(_summary, found)), next=following)
 
 
 @router.get("/{watch_id}", response_model=WatchReport, openapi_extra=refusals("not-found", "restore-unrecorded"))
 async def show_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, watch_id: WatchId) -> Response:
-    """One of the caller's watches with all of its answers, byte for byte."""
-    found = await run_in_threadpool(
-        watching.listed, holder.store, auditor=caller.name, dataset=dataset, identity=watch_id
-    )
-    if not found:
-        raise NotFound("You have no watch of that id about that dataset.")
-    [one] = found
-    pending = canonical_bytes({"due": None if one.due is None else one.due.isoformat(), "pending": one.pending})
-    answers = b",".join(body for _, body in one.answers)
-    content = b'{"answers":[' + answers + b'],"watch":' + one.release.body + b"," + pending[1:]
+    """One of the caller's watches with all that was signed about it, byte for byte."""
+    one = await run_in_threadpool(watching.shown, holder.store, auditor=caller.name, dataset=dataset, identity=watch_id)
+    due = canonical_bytes(None if one.due is None else one.due.isoformat())
+    content = object_bytes(
+        {
+            "answers": _list_bytes(one.bodies(ANSWER_KIND)), "skipped": _list_bytes(one.bodies(SKIP_KIND)),
+            "watch": one.release.body, "due": due, "pending": canonical_bytes(one.pending),
+        }
+    )  # fmt: skip
     return Response(content, 200, media_type="application/json")
 
 
@@ -78,3 +81,7 @@ def _summary(one: ListedWatch) -> WatchSummary:
         answered=one.answered, changed=one.changed, pending=one.pending,
         due=None if one.due is None else one.due.isoformat(), rehearsal_of=one.rehearsal_of,
     )  # fmt: skip
+
+
+def _list_bytes(documents: list[bytes]) -> bytes:
+    return b"[" + b",".join(documents) + b"]"
