@@ -48,8 +48,13 @@ RELEASE_QUEUE_S_MAX: Final = 600
 of each of an auditor's open watches."""
 SENSITIVE_COLUMNS_PER_PLAN_MAX: Final = 8
 DRAW_MAX: Final = 1000
+REFINING_STEP_NANO_MIN: Final = 1_000_000
+"""By how much a refined batch raises epsilon at least, in units of 10⁻⁹: as much as the least epsilon of a batch."""
+NEARLY_FREE_EPSILON_NANO: Final = 1_000_000
+NEARLY_FREE_RHO_NANO: Final = 100_000
+"""Answers that are charged less, in ε or in ρ, count as free: a cap would end them too late (`FREE_BYTES_MAX`)."""
 FREE_BYTES_MAX: Final = 256 * 1024 * 1024
-"""All answers about one dataset that one auditor has for nothing: no budget ends them."""
+"""All answers about one dataset that one auditor has for nothing, or nearly: no budget ends them soon enough."""
 NAME_CHARACTERS_MAX: Final = 64
 TEXT_CHARACTERS_MAX: Final = 200
 PARAGRAPH_CHARACTERS_MAX: Final = 4000

@@ -22,7 +22,7 @@ from auditor_client.report.json_document import history_document
 from auditor_client.report.rehearsal import rehearsal_in
 from auditor_client.report.terminal import history_lines
 from auditor_client.report.view import Shown, View
-from auditor_client.report.watch_data import KeptWatch
+from auditor_client.report.watch_gaps import KeptWatch
 from shared.rehearsals import Rehearsal
 
 if TYPE_CHECKING:

@@ -21,16 +21,19 @@ from auditor_client.exchange.watch_verification import (
     check_watch_quote,
     signed_watch,
     signed_watch_answer,
+    signed_watch_skip,
     verified_answers,
+    verified_skips,
     verified_watch,
 )
 from auditor_client.findings.finding import MetricEstimate
 from auditor_client.report.view import Shown, View
-from auditor_client.report.watch_data import KeptWatch, WatchData, watch_data, watch_document, watch_lines
+from auditor_client.report.watch_data import WatchData, watch_data, watch_document, watch_lines
+from auditor_client.report.watch_gaps import KeptWatch
 from auditor_client.text import first_fault, loss_words
 from shared.canonical import canonical_bytes
 from shared.datasets import DatasetDescription
-from shared.watches import Watch, WatchAnswerRelease, WatchRelease, watch_identity
+from shared.watches import Watch, WatchAnswerRelease, WatchRelease, WatchSkipRelease, watch_identity
 
 _VERDICTS: Final = ("meets", "fails")
 
@@ -46,6 +49,7 @@ class WatchedVerdict(Shown):
         pending: The version that is to be answered; None where none is.
         due: When that is there at the earliest, in UTC.
         receipt: The file that keeps the watch; each answer has one of its own.
+        skips: What the holder has signed of versions that it did not answer, in order.
     """
 
     dataset: DatasetDescription
@@ -54,6 +58,7 @@ class WatchedVerdict(Shown):
     pending: int | None
     due: str | None
     receipt: Path
+    skips: tuple[WatchSkipRelease, ...] = ()
 
     @property
     def changed_at(self) -> int | None:
@@ -63,8 +68,9 @@ class WatchedVerdict(Shown):
     @cached_property
     def view(self) -> View[WatchData]:
         """What was watched, and what was answered."""
-        data = partial(watch_data, self.dataset, self.release, self.answers, pending=self.pending, due=self.due)
-        document = partial(watch_document, self.release, self.answers, pending=self.pending, due=self.due)
+        kept = KeptWatch(self.release, self.answers, self.skips)
+        data = partial(watch_data, self.dataset, kept, pending=self.pending, due=self.due)
+        document = partial(watch_document, kept, current=self.dataset.version, pending=self.pending, due=self.due)
         rehearsal = self.dataset.rehearsal
         return View(rehearsal, "A watched verdict", "30rem", "watch.html.j2", data, watch_lines, document)
 
@@ -118,13 +124,15 @@ class WatchKeeper:
         require_marked(release, dataset)
         documents = _member(report, "answers", list)
         answers = verified_answers(documents, keys=keys, watch=release)
+        skipped = _member(report, "skipped", list) if "skipped" in report else []
+        skips = verified_skips(skipped, keys=keys, watch=release, answers=answers)
         receipt = self.receipts.keep(release.id, canonical_bytes(made))
-        for answer, document in zip(answers, documents, strict=True):
-            self.receipts.keep(answer.id, canonical_bytes(document))
+        for signed, document in zip((*answers, *skips), (*documents, *skipped), strict=True):
+            self.receipts.keep(signed.id, canonical_bytes(document))
         due, pending = report.get("due"), report.get("pending")
         return WatchedVerdict(
             dataset, release, answers, pending if isinstance(pending, int) else None,
-            due if isinstance(due, str) else None, receipt,
+            due if isinstance(due, str) else None, receipt, skips,
         )  # fmt: skip
 
 
@@ -138,6 +146,7 @@ def kept_watches(receipts: Receipts, dataset: str | None = None) -> tuple[KeptWa
         return ()
     keys, made = receipts.pinned(), list[WatchRelease]()
     answers: dict[str, list[WatchAnswerRelease]] = {}
+    skips: dict[str, list[WatchSkipRelease]] = {}
     for file in receipts.files():
         try:
             document = parsed(file.read_bytes(), file.name)
@@ -146,10 +155,17 @@ def kept_watches(receipts: Receipts, dataset: str | None = None) -> tuple[KeptWa
             elif "watch_answer" in document:
                 answer = signed_watch_answer(document, keys)
                 answers.setdefault(answer.watch_answer.watch, []).append(answer)
+            elif "watch_skip" in document:
+                skip = signed_watch_skip(document, keys)
+                skips.setdefault(skip.watch_skip.watch, []).append(skip)
         except (OSError, AuditorError):
             continue
     return tuple(
-        KeptWatch(one, tuple(sorted(answers.get(one.id, ()), key=lambda answer: answer.version)))
+        KeptWatch(
+            one,
+            tuple(sorted(answers.get(one.id, ()), key=lambda answer: answer.version)),
+            tuple(sorted(skips.get(one.id, ()), key=lambda skip: skip.version)),
+        )
         for one in sorted(made, key=lambda one: one.created)
         if (one.rehearsal is None if dataset is None else dataset == one.dataset)
     )

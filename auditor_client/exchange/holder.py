@@ -97,6 +97,7 @@ class _Watches(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     watches: tuple[_WatchName, ...]
+    next: int | None = None
 
 
 class HolderClient(HttpCaller):
@@ -195,7 +196,14 @@ class HolderClient(HttpCaller):
 
     def watches(self, dataset: str) -> tuple[str, ...]:
         """The ids of this auditor's own watches about a dataset, in the order in which they were set."""
-        return tuple(one.id for one in self._get_of(dataset, _Watches, "/watches").watches)
+        found: list[str] = []
+        after = 0
+        while True:
+            page = self._get_of(dataset, _Watches, f"/watches?after={after}")
+            found += (one.id for one in page.watches)
+            if page.next is None or page.next <= after:
+                return tuple(found)
+            after = page.next
 
     def watch_report(self, dataset: str, name: str) -> dict[str, Any]:
         """A watch with its answers, unverified, with every field as it came."""

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Sequence
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.verification import require
-from auditor_client.exchange.watch_verification import require_own_answers
+from auditor_client.exchange.watch_verification import require_own_answers, require_own_skips
 from auditor_client.text import loss_words
 from shared.amounts import NO_LOSS
 from shared.problems import PlanRefused
 from shared.refining import charged_before, require_refines
 from shared.releases import Release
-from shared.watches import WatchAnswerRelease, WatchRelease
+from shared.watches import WatchAnswerRelease, WatchRelease, WatchSkipRelease
+
+_Chained = Release | WatchRelease | WatchAnswerRelease | WatchSkipRelease
 
 
 def chain_faults(releases: Iterable[object]) -> dict[str, str]:
@@ -25,7 +27,7 @@ def chain_faults(releases: Iterable[object]) -> dict[str, str]:
         releases: Of one holder, each verified by itself; those of trainings are of no chain.
     """
     found = sorted(
-        (one for one in releases if isinstance(one, Release | WatchRelease | WatchAnswerRelease)),
+        (one for one in releases if isinstance(one, _Chained)),
         key=lambda release: release.ledger.sequence,
     )
     plans = {one.id: one for one in found if isinstance(one, Release)}
@@ -81,7 +83,7 @@ def _require_link(release: Release, earlier: Release) -> None:
     )
 
 
-def _watch_faults(found: Sequence[Release | WatchRelease | WatchAnswerRelease]) -> dict[str, str]:
+def _watch_faults(found: Sequence[_Chained]) -> dict[str, str]:
     """Of each watch the last answer, if its answers do not follow one another."""
     faults: dict[str, str] = {}
     for watch in (one for one in found if isinstance(one, WatchRelease)):
@@ -90,4 +92,9 @@ def _watch_faults(found: Sequence[Release | WatchRelease | WatchAnswerRelease]) 
             require_own_answers(answers, watch)
         except HolderLied as lie:
             faults[answers[-1].id] = str(lie)
+        skips = [one for one in found if isinstance(one, WatchSkipRelease) and one.watch_skip.watch == watch.id]
+        try:
+            require_own_skips(skips, watch, answers)
+        except HolderLied as lie:
+            faults[(skips or answers)[-1].id] = str(lie)
     return faults

@@ -20,20 +20,21 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.kept_chains import chain_faults
 from auditor_client.exchange.training_verification import signed_training
 from auditor_client.exchange.verification import signed_release
-from auditor_client.exchange.watch_verification import signed_watch, signed_watch_answer
+from auditor_client.exchange.watch_verification import signed_watch, signed_watch_answer, signed_watch_skip
 from auditor_client.tables import Table
 from auditor_client.text import marked_name
 from shared.canonical import sha256_name
 from shared.handovers import UnvouchedKey, require_vouched
 from shared.releases import LedgerPosition, Release, SigningKey, SigningKeys
 from shared.trainings import TrainingRelease
-from shared.watches import WatchAnswerRelease, WatchRelease
+from shared.watches import WatchAnswerRelease, WatchRelease, WatchSkipRelease
 
 _KEYS: Final = "keys.json"
 _REFUSED: Final = "refused"
-KeptRelease = Release | TrainingRelease | WatchRelease | WatchAnswerRelease
+KeptRelease = Release | TrainingRelease | WatchRelease | WatchAnswerRelease | WatchSkipRelease
 _SIGNED: Final[Mapping[str, Callable[[Mapping[str, Any], SigningKeys], KeptRelease]]] = {
     "training": signed_training, "watch": signed_watch, "watch_answer": signed_watch_answer,
+    "watch_skip": signed_watch_skip,
 }  # fmt: skip
 """What checks a receipt that has a member of that name; others are of plans."""
 

@@ -23,9 +23,9 @@ from shared.refining import charged_before
 from shared.releases import AnswerToRequest, BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
 from shared.schema import Schema
 from shared.trainings import TrainingQuote, TrainingRelease
-from shared.watches import WatchAnswerRelease, WatchQuote, WatchRelease
+from shared.watches import WatchAnswerRelease, WatchQuote, WatchRelease, WatchSkipRelease
 
-AnyRelease = TypeVar("AnyRelease", Release, TrainingRelease, WatchRelease, WatchAnswerRelease)
+AnyRelease = TypeVar("AnyRelease", Release, TrainingRelease, WatchRelease, WatchAnswerRelease, WatchSkipRelease)
 
 AnyQuote = Quote | TrainingQuote | WatchQuote
 

@@ -2,7 +2,8 @@
 
 As `verification` for plans: identity, signature, price and noise are computed here again. Of answers: each is about
 another version, none before the first, each costs nothing, and none follows the one that says that the verdict has
-changed. Whether an answer is true cannot be checked from outside.
+changed. A skipped version was not answered, and that is signed too. A version that was neither answered nor skipped is
+a gap, which a history names. Whether an answer is true cannot be checked from outside.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +25,10 @@ from shared.watches import (
     WatchNoise,
     WatchQuote,
     WatchRelease,
+    WatchSkipRelease,
     watch_answer_identity,
     watch_identity,
+    watch_skip_identity,
 )
 
 
@@ -54,6 +57,21 @@ def signed_watch_answer(document: Mapping[str, Any], keys: SigningKeys) -> Watch
     )
     require(release.id == name, "its id is not the identity of its auditor, dataset, version and watch")
     require(release.price == NO_LOSS, "an answer of a watch was charged, which setting it has paid for")
+    return release
+
+
+def signed_watch_skip(document: Mapping[str, Any], keys: SigningKeys) -> WatchSkipRelease:
+    """The same of a statement that versions are not answered.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    release = signed_answer(document, keys, WatchSkipRelease)
+    skip = release.watch_skip
+    name = watch_skip_identity(skip.watch, auditor=release.auditor, dataset=release.dataset, last=skip.last)
+    require(release.id == name, "its id is not the identity of its auditor, dataset, version and watch")
+    require(release.version == skip.last and skip.first <= skip.last, "it skips other versions than it names")
+    require(release.price == NO_LOSS, "a version that is not answered was charged")
     return release
 
 
@@ -137,6 +155,44 @@ def require_own_answers(answers: Sequence[WatchAnswerRelease], watch: WatchRelea
     )
     sequences = [watch.ledger.sequence, *(answer.ledger.sequence for answer in answers)]
     require(sequences == sorted(set(sequences)), "its answers were not entered one after the other, behind it")
+
+
+def verified_skips(
+    documents: Sequence[Mapping[str, Any]],
+    *,
+    keys: SigningKeys,
+    watch: WatchRelease,
+    answers: Sequence[WatchAnswerRelease],
+) -> tuple[WatchSkipRelease, ...]:
+    """Check that what a watch is said to have skipped is its own, in order, and was not answered.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    skips = tuple(signed_watch_skip(document, keys) for document in documents)
+    require_own_skips(skips, watch, answers)
+    return skips
+
+
+def require_own_skips(
+    skips: Sequence[WatchSkipRelease], watch: WatchRelease, answers: Sequence[WatchAnswerRelease]
+) -> None:
+    """Check that a watch's skips, in the order in which they were entered, are its own, and fit its answers.
+
+    Raises:
+        HolderLied: Naming the fault.
+    """
+    changed = [answer.version for answer in answers if answer.watch_answer.changed]
+    spoken = [(answer.ledger.sequence, answer.version, answer.version) for answer in answers]
+    for one in skips:
+        require(one.watch_skip.watch == watch.id, "it skips for another watch")
+        require((one.dataset, one.auditor) == (watch.dataset, watch.auditor), "it was made for somebody else")
+        spoken.append((one.ledger.sequence, one.watch_skip.first, one.watch_skip.last))
+    last = watch.version - 1
+    for _, first, end in sorted(spoken):
+        require(last < first, "it speaks of a version twice, or out of order")
+        last = end
+    require(not changed or last == changed[0], "it skips a version after the verdict has changed")
 
 
 def _check_noise(

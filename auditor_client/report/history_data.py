@@ -18,7 +18,8 @@ from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import subject
-from auditor_client.report.watch_data import KeptWatch, watch_fact
+from auditor_client.report.watch_data import watch_fact
+from auditor_client.report.watch_gaps import KeptWatch
 from auditor_client.text import losses_words
 from shared.metadata import DatasetMetadata
 from shared.releases import Release
@@ -100,7 +101,7 @@ def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Seq
         cost = said("the same answer") if again else charge_words(kept.release)
         trained.append(_training_row(note, kept, tuple(audits), cost))
         listed_already.add(kept.release.id)
-    watched = tuple(watch_fact(one.release, one.answers) for one in watches)
+    watched = tuple(watch_fact(one) for one in watches)
     if not releases:
         return HistoryData(watched, ())
     spent = losses_words(release.charge for release in releases.values())

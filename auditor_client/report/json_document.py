@@ -19,7 +19,8 @@ from auditor_client.models.read_model import Provenance
 from auditor_client.report import headlines, prose
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.subject import subject
-from auditor_client.report.watch_data import KeptWatch, watch_document
+from auditor_client.report.watch_data import watch_document
+from auditor_client.report.watch_gaps import KeptWatch
 from shared.trainings import TrainingRelease
 
 FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4", "pafer-audit/5")
@@ -291,7 +292,11 @@ def history_document(
             for note, kept in trainings
         ],
         "unreadable": unreadable,
-        **({"watches": [watch_document(*one, pending=None, due=None) for one in watches]} if watches else {}),
+        **(
+            {"watches": [watch_document(one, current=None, pending=None, due=None) for one in watches]}
+            if watches
+            else {}
+        ),
     }
 
 

@@ -3,24 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.report.facts import Fact
 from auditor_client.report.rehearsal import charge_words
+from auditor_client.report.watch_gaps import Gap, KeptWatch, gaps, version_numbers
 from auditor_client.text import loss_words
 from shared.amounts import format_nano
 from shared.datasets import DatasetDescription
 from shared.metadata import DatasetMetadata
 from shared.watches import WatchAnswerRelease, WatchRelease
 from shared.wording import listed, said
-
-
-class KeptWatch(NamedTuple):
-    """A watch and its answers, of receipts whose signature holds."""
-
-    release: WatchRelease
-    answers: tuple[WatchAnswerRelease, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +38,15 @@ class WatchData:
     rows: tuple[WatchRow, ...]
 
 
-def watch_data(
-    dataset: DatasetDescription,
-    release: WatchRelease,
-    answers: Sequence[WatchAnswerRelease],
-    *,
-    pending: int | None,
-    due: str | None,
-) -> WatchData:
-    """A watch and its answers for people."""
-    changed = bool(answers) and answers[-1].watch_answer.changed
+def watch_data(dataset: DatasetDescription, kept: KeptWatch, *, pending: int | None, due: str | None) -> WatchData:
+    """A watch and its answers for people, with the versions up to the current one that it did not answer."""
+    release, changed = kept.release, kept.has_changed
+    unanswered = gaps(kept, current=dataset.version, pending=pending)
     watch, words = release.watch, DatasetWords(dataset.name, dataset.table, dataset.metadata or DatasetMetadata())
     threshold = format_nano(watch.threshold)
     return WatchData(
         changed=changed,
-        headline=_headline(answers),
+        headline=_headline(kept.answers, unanswered),
         explanation=_explanation(release, changed=changed, pending=pending, due=due),
         facts=(
             Fact(
@@ -75,22 +63,44 @@ def watch_data(
             Fact(said("Charged once, for all answers"), charge_words(release)),
             Fact(said("Watch"), release.id, exact=True),
         ),
-        rows=tuple(
+        rows=_rows(kept.answers, unanswered),
+    )
+
+
+def _rows(answers: Sequence[WatchAnswerRelease], unanswered: Sequence[Gap]) -> tuple[WatchRow, ...]:
+    """Answers and gaps, in the order of versions."""
+    rows = [
+        (
+            answer.version,
             WatchRow(
                 version=str(answer.version),
                 when=_day(answer.created),
                 answer=said("changed") if answer.watch_answer.changed else said("unchanged"),
                 cost=said("nothing"),
-            )
-            for answer in answers
-        ),
-    )
+            ),
+        )
+        for answer in answers
+    ]
+    rows += [
+        (
+            gap.first,
+            WatchRow(
+                version=version_numbers([gap]),
+                when="–" if gap.entered is None else _day(gap.entered),
+                answer=gap.words,
+                cost=said("nothing"),
+            ),
+        )
+        for gap in unanswered
+    ]
+    return tuple(row for _, row in sorted(rows, key=lambda numbered: numbered[0]))
 
 
-def watch_fact(release: WatchRelease, answers: Sequence[WatchAnswerRelease]) -> Fact:
+def watch_fact(kept: KeptWatch) -> Fact:
     """A watch among audits over time: what it watches, and what it said last."""
+    release = kept.release
     words = said("Watch over {dataset}, set at version {version}", dataset=release.dataset, version=release.version)
-    return Fact(words, _headline(answers))
+    return Fact(words, _headline(kept.answers, gaps(kept, current=None, pending=None)))
 
 
 def watch_lines(watch: WatchData) -> list[str]:
@@ -104,30 +114,47 @@ def watch_lines(watch: WatchData) -> list[str]:
     ]
 
 
-def watch_document(
-    release: WatchRelease, answers: Sequence[WatchAnswerRelease], *, pending: int | None, due: str | None
-) -> dict[str, Any]:
+def watch_document(kept: KeptWatch, *, current: int | None, pending: int | None, due: str | None) -> dict[str, Any]:
     """The same as JSON values."""
+    release, answers = kept.release, kept.answers
     return {
         "watch": release.id, "dataset": release.dataset, "version": release.version,
         "sensitive": list(release.watch.sensitive), "threshold": format_nano(release.watch.threshold),
         "verdict": release.watch.verdict, "charge": release.charge.document(),
-        "changed_at": answers[-1].version if answers and answers[-1].watch_answer.changed else None,
+        "changed_at": answers[-1].version if kept.has_changed else None,
         "answers": [
             {"version": one.version, "created": one.created.isoformat(), "changed": one.watch_answer.changed,
              "release": one.id}
             for one in answers
         ],
+        "not_answered": [
+            {"first": gap.first, "last": gap.last, "reason": gap.reason}
+            for gap in gaps(kept, current=current, pending=pending)
+        ],
         "pending": pending, "due": due,
     }  # fmt: skip
 
 
-def _headline(answers: Sequence[WatchAnswerRelease]) -> str:
+def _headline(answers: Sequence[WatchAnswerRelease], unanswered: Sequence[Gap]) -> str:
+    versions = version_numbers(unanswered)
     if not answers:
+        if unanswered:
+            return said("The watch is set; no version is answered yet; not answered: {versions}", versions=versions)
         return said("The watch is set; no version is answered yet")
     last = answers[-1]
     if last.watch_answer.changed:
+        if unanswered:
+            return said(
+                "The verdict changed at version {version}, {day}; not answered: {versions}",
+                version=last.version, day=_day(last.created), versions=versions,
+            )  # fmt: skip
         return said("The verdict changed at version {version}, {day}", version=last.version, day=_day(last.created))
+    if unanswered:
+        return said(
+            "Unchanged since {day} in the versions that were answered, from {first} to {last}; not answered: "
+            "{versions}; this check cost nothing",
+            day=_day(answers[0].created), first=answers[0].version, last=last.version, versions=versions,
+        )  # fmt: skip
     return said(
         "Unchanged since {day}: versions {first} to {last}; this check cost nothing",
         day=_day(answers[0].created), first=answers[0].version, last=last.version,

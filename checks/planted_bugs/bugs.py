@@ -13,6 +13,7 @@ from checks.planted_bugs.learning_bugs import LEARNING_BUGS
 from checks.planted_bugs.load_bugs import LOAD_BUGS
 from checks.planted_bugs.reader_bugs import READER_BUGS
 from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
+from checks.planted_bugs.watch_bugs import WATCH_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"
 _COLUMNS: Final = "holder_service/services/columns.py"
@@ -61,6 +62,7 @@ BUGS: Final = (
     *SIGN_IN_BUGS,
     *APPROVAL_BUGS,
     *READER_BUGS,
+    *WATCH_BUGS,
     Bug(
         "the desk asks of other records than it showed the price for",
         (

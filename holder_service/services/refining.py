@@ -16,7 +16,10 @@ from holder_service.storage import ledger, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease
+from shared import limits
+from shared.amounts import format_nano
 from shared.plans import Plan
+from shared.problems import InvalidPlan
 from shared.releases import Release, ReleasedBatch
 
 
@@ -66,6 +69,23 @@ def find(connection: Connection, identity: str, dataset: Dataset, *, auditor: st
     refined = Refined.of(stored)
     require_refinable(connection, refined)
     return refined
+
+
+def require_step(plan: Plan, refined: Refined) -> None:
+    """Refuse to refine by next to nothing: every answer is stored for good, and has to cost something.
+
+    Answers of before may have been refined by less, and are read as ever: only what is asked now is held to it.
+
+    Raises:
+        InvalidPlan: A batch raises ε by less than the smallest step.
+    """
+    for index, (batch, before) in enumerate(zip(plan.batches, refined.plan.batches, strict=False)):
+        if 0 < batch.loss.epsilon_nano - before.loss.epsilon_nano < limits.REFINING_STEP_NANO_MIN:
+            raise InvalidPlan(
+                "It is above that of the release that is refined by less than the smallest step, "
+                f"{format_nano(limits.REFINING_STEP_NANO_MIN)}: ask for a larger one.",
+                f"batches[{index}].epsilon",
+            )
 
 
 def require_refinable(connection: Connection, refined: Refined) -> None:

@@ -41,7 +41,7 @@ from holder_service.watch_seals import WatchSeals
 from shared import limits, nonces
 from shared.amounts import Loss
 from shared.canonical import canonical_bytes
-from shared.plans import identity_of_document
+from shared.plans import Plan, identity_of_document
 from shared.releases import AnswerToRequest, Entered, SerialisedAnswer
 
 
@@ -319,7 +319,10 @@ def _refined(
     """The release that a plan refines, if it refines one; `again` if that was answered before."""
     if asked.refines is None:
         return None
-    return refining.find(connection, asked.refines, dataset, auditor=auditor, again=again)
+    refined = refining.find(connection, asked.refines, dataset, auditor=auditor, again=again)
+    if isinstance(asked, Plan) and not again:
+        refining.require_step(asked, refined)
+    return refined
 
 
 def _was_answered(connection: Connection, pinned: Asked, auditor: str, dataset: str) -> bool:
@@ -376,16 +379,16 @@ def _require_funds(state: AccountState, loss: Loss, *, now: datetime) -> None:
 
 
 def _require_free_share(connection: Connection, asked: AskedRelease) -> None:
-    """Refuse a free plan once its auditor had the free answers that everybody gets.
+    """Refuse a free plan, or a nearly free one, once its auditor had as many such answers as everybody gets.
 
-    No budget limits free plans, and every answer is stored for good.
+    No budget ends such plans soon enough, and every answer is stored for good.
     """
     dataset = asked.priced.dataset.name
-    if not asked.charge.is_nothing:
+    if not _is_nearly_free(asked.charge):
         return
     if releases.free_bytes(connection, auditor=asked.auditor, dataset=dataset) >= limits.FREE_BYTES_MAX:
         raise Conflict(
-            f"Your answers about dataset {dataset!r} that cost nothing fill {limits.FREE_BYTES_MAX} bytes, "
+            f"Your answers about dataset {dataset!r} that cost nothing, or nearly, fill {limits.FREE_BYTES_MAX} bytes, "
             "as many as one auditor gets. What was answered can be asked again; for more, ask the administrator for "
             "another account."
         )
@@ -395,3 +398,10 @@ def _require_room(connection: Connection, asked: AskedRelease) -> None:
     """Refuse a watch to an auditor who has as many open ones about the dataset as anybody gets."""
     if isinstance(asked.priced, PricedWatch):
         watching.require_number(connection, auditor=asked.auditor, dataset=asked.priced.dataset.name)
+
+
+def _is_nearly_free(charge: Loss) -> bool:
+    """Whether a charge is nothing, or so little that no limit would end such answers soon."""
+    if charge.rho_nano is None:
+        return charge.epsilon_nano < limits.NEARLY_FREE_EPSILON_NANO
+    return charge.rho_nano < limits.NEARLY_FREE_RHO_NANO

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, bindparam, func, insert, select
 
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import entries, releases
+from shared import limits
 from shared.plans import AskedKind
-from shared.watches import ANSWER_KIND
 
 _BY_IDENTITY = select(releases).where(releases.c.id == bindparam("identity"))
 _FIND = Prepared(_BY_IDENTITY)
@@ -83,12 +83,14 @@ def store(connection: Connection, release: StoredRelease) -> None:
 
 
 def free_bytes(connection: Connection, *, auditor: str, dataset: str) -> int:
-    """The size of all answers about a dataset that an auditor had for nothing, in bytes; those of watches were paid."""
-    # Of a charge in ρ, δ says where it is read, and is not lost.
-    nothing = (entries.c.epsilon_nano == 0) & (
-        ((entries.c.delta_nano == 0) & entries.c.rho_nano.is_(None)) | (entries.c.rho_nano == 0)
-    )
-    free = (releases.c.kind != ANSWER_KIND) & nothing
+    """The size of all answers about a dataset that an auditor had for nothing, or nearly, in bytes.
+
+    What is said by a watch was paid when it was set.
+    """
+    # A charge in ρ has no ε.
+    in_epsilon = entries.c.rho_nano.is_(None) & (entries.c.epsilon_nano < limits.NEARLY_FREE_EPSILON_NANO)
+    nearly = in_epsilon | (entries.c.rho_nano < limits.NEARLY_FREE_RHO_NANO)
+    free = releases.c.watch.is_(None) & nearly
     size = func.coalesce(func.sum(func.length(releases.c.body)), 0)
     query = select(size).select_from(releases.join(entries, entries.c.sequence == releases.c.sequence))
     found = connection.execute(query.where(releases.c.auditor == auditor, releases.c.dataset == dataset, free))

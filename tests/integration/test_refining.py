@@ -183,6 +183,18 @@ def test_a_refinement_asks_for_more(sqlite_holder: TestedHolder, epsilon: str) -
     assert sqlite_holder.spent() == "0.1"
 
 
+def test_a_refinement_raises_epsilon_by_a_step(sqlite_holder: TestedHolder) -> None:
+    """A billionth more is another answer to store, for next to nothing; what was refined so before is read as ever."""
+    first = sqlite_holder.release(plan(epsilon="0.1"))
+
+    for epsilon in ("0.100000001", "0.100999999"):
+        document = refused(sqlite_holder.release(refining(first, epsilon)), "invalid-plan", holder=sqlite_holder)
+        assert "smallest step, 0.001" in document["detail"]
+    assert sqlite_holder.spent() == "0.1"
+    assert sqlite_holder.release(refining(first, "0.101")).status_code == 201
+    assert sqlite_holder.spent() == "0.101"
+
+
 def test_only_ones_own_releases_of_plans_can_be_refined(sqlite_holder: TestedHolder) -> None:
     first = sqlite_holder.release(plan(epsilon="0.1"))
     stranger = sqlite_holder.open_auditor("second")

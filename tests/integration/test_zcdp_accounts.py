@@ -14,6 +14,7 @@ from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from auditor_client.exchange.verification import check_quote, verified_release
 from auditor_client.planning.capacity import Capacity
+from shared import limits
 from shared.datasets import DatasetDescription
 from shared.plans import Plan, Quote
 from shared.trainings import Training, TrainingQuote
@@ -161,6 +162,19 @@ def test_a_retry_is_free_and_a_second_draw_is_not(monthly: TestedHolder) -> None
     assert first.content == again.content
     assert ask(monthly, in_rho("0.01", draw=2)).status_code == 201
     assert budget(monthly)["spent"]["rho"] == "0.02"
+
+
+def test_answers_for_next_to_nothing_come_to_an_end(
+    sqlite_monthly: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a ρ of 0.0000005 a budget of 0.03 would buy 60 000 answers, each stored for good."""
+    assert ask(sqlite_monthly, in_rho("0.000001")).status_code == 201
+    monkeypatch.setattr(limits, "FREE_BYTES_MAX", 1)
+
+    another = ask(sqlite_monthly, in_rho("0.000001", draw=2))
+
+    assert "nearly" in refused(another, "conflict", holder=sqlite_monthly)["detail"]
+    assert ask(sqlite_monthly, in_rho("0.001")).status_code == 201
 
 
 def test_budget_and_cap_are_limits_in_rho(sqlite_monthly: TestedHolder) -> None:

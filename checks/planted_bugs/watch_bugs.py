@@ -1,0 +1,74 @@
+"""Bugs of what watches keep and say: each lets one answer too often, say too much, or be silent about a version."""
+
+from typing import Final
+
+from checks.planted_bugs.bug import Bug, Edit
+
+_WATCHING: Final = "holder_service/services/watching.py"
+_SEALS: Final = "holder_service/watch_seals.py"
+_REPLAY: Final = "holder_service/domain/watch_replay.py"
+_SEALED: Final = "tests/integration/test_sealed_watches.py"
+_SKIPPED: Final = "tests/integration/test_skipped_versions.py"
+
+WATCH_BUGS: Final = (
+    Bug(
+        "a watch's row decides, whatever it has signed",
+        (
+            Edit(_WATCHING, "enter", "if now.changed or _has_changed(last):", "if now.changed:"),
+            Edit(_WATCHING, "draw", "if _has_changed(watches.last_statement(connection, watch.id)):", "if False:"),
+            Edit(_WATCHING, "draw", "if state.changed or watch.changed:", "if watch.changed:"),
+        ),
+        (
+            f"{_SEALED}::test_a_used_up_watch_is_not_reopened_by_its_row",
+            f"{_SEALED}::test_a_whole_row_of_before_the_change_reopens_nothing",
+        ),
+    ),
+    Bug(
+        "the seal of a watch is not bound to it",
+        (
+            Edit(_SEALS, "WatchSeals.seal", "encrypt(nonce, content, watch.encode())", 'encrypt(nonce, content, b"")'),
+            Edit(
+                _SEALS, "WatchSeals.opened", "decrypt(nonce, content, watch.encode())", 'decrypt(nonce, content, b"")'
+            ),
+        ),
+        (f"{_SEALED}::test_a_seal_that_does_not_open_is_answered_by_nothing",),
+    ),
+    Bug(
+        "verify does not look at the rows of watches",
+        (Edit(_REPLAY, "WatchReplay.require", "left = dict(self._watches)", "rows, left = (), dict[str, _Watch]()"),),
+        (f"{_SEALED}::test_verify_compares_rows_with_signed_answers",),
+    ),
+    Bug(
+        "verify takes an answer behind the change",
+        (Edit(_REPLAY, "WatchReplay._said", "if watch.changed:", "if False:"),),
+        ("tests/unit/holder_service/test_watch_replay.py::test_a_statement_that_was_not_paid_for_is_found",),
+    ),
+    Bug(
+        "a disabled account's watch goes on",
+        (Edit(_WATCHING, "_reason", "if account is None or account.disabled:", "if account is None:"),),
+        (f"{_SKIPPED}::test_a_disabled_accounts_watch_pauses",),
+    ),
+    Bug(
+        "versions that were replaced are passed over in silence",
+        (Edit(_WATCHING, "enter", "if first < watch.version:", "if first > watch.version:"),),
+        (f"{_SKIPPED}::test_versions_that_are_replaced_before_they_are_due_are_said_to_be",),
+    ),
+    Bug(
+        "the client names no version without a word",
+        (
+            Edit(
+                "auditor_client/report/watch_gaps.py",
+                "gaps",
+                "found.append(Gap(following, one.first - 1))",
+                "pass",
+            ),
+        ),
+        (f"{_SKIPPED}::test_a_version_without_a_word_is_named_too",),
+    ),
+    Bug(
+        "a refinement may cost next to nothing",
+        (Edit("holder_service/services/refining.py", "require_step", "< limits.REFINING_STEP_NANO_MIN", "< 0"),),
+        ("tests/integration/test_refining.py::test_a_refinement_raises_epsilon_by_a_step",),
+    ),
+)
+"""Of the sealed state of watches, of skipped versions, and of what is nearly free."""
