@@ -41,7 +41,7 @@ from holder_service.watch_seals import WatchSeals
 from shared import limits, nonces
 from shared.amounts import Loss
 from shared.canonical import canonical_bytes
-from shared.plans import Plan, identity_of_document
+from shared.plans import identity_of_document
 from shared.releases import AnswerToRequest, Entered, SerialisedAnswer
 
 
@@ -320,7 +320,7 @@ def _refined(
     if asked.refines is None:
         return None
     refined = refining.find(connection, asked.refines, dataset, auditor=auditor, again=again)
-    if isinstance(asked, Plan) and not again:
+    if not again:
         refining.require_step(asked, refined)
     return refined
 

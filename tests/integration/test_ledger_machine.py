@@ -48,6 +48,7 @@ from holder_service.services.ledger_store import LedgerStore
 from holder_service.storage import ledger as stored_ledger
 from holder_service.storage import watches as stored_watches
 from holder_service.storage.releases import StoredRelease
+from holder_service.storage.watches import Statement
 from shared.amounts import NANO_PER_UNIT, AccountKind
 from shared.amounts import Loss as HolderLoss
 from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
@@ -223,7 +224,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.now = BEGIN
         self.model = Model()
         self.replay = Replay()
-        self.said: dict[str, tuple[tuple[int, bytes], ...]] = {}
+        self.said: dict[str, tuple[Statement, ...]] = {}
         self.open()
 
     def open(self) -> None:
@@ -372,7 +373,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(killed=st.booleans())
     def answer_watches(self, killed: bool) -> None:
         """What waits is drawn and entered, as the holder's own round does; or drawn, and the process is killed."""
-        for waiting in self.store.look_up(stored_watches.pending):
+        for waiting in self.store.look_up(partial(stored_watches.pending, rehearsed=False)):
             drawn = watching.draw(self.store, waiting, engine=self.holder.engine, seals=self.holder.seals)
             if killed:
                 self.restart()
@@ -449,7 +450,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert (len(said), one.pending) == (len(watch.answers), watch.pending)
             before = self.said.get(identity, ())
             assert one.signed[: len(before)] == before
-            self.said[identity] = one.answers
+            self.said[identity] = one.signed
 
     def expect(self, refusal: Refusal | tuple[Refusal, ...] | None, call: Any) -> Any:
         """Call, and be refused if that is expected."""

@@ -1,11 +1,12 @@
 """What a watch keeps is sealed, and `ledger verify` covers it: a changed row reopens no watch."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text, update
+from sqlalchemy import Connection, select, text, update
 
 from holder_service.services import ledger_reading
 from holder_service.services.backup import back_up, restore
@@ -158,6 +159,10 @@ def test_verify_finds_a_watch_that_is_missing(sqlite_holder: TestedHolder) -> No
     assert "the table lacks" in found_by_verify(sqlite_holder)
 
 
+def executed(statement: str, connection: Connection) -> None:
+    connection.execute(text(statement))
+
+
 def test_watches_of_before_are_sealed_when_the_tables_are_brought_up_to_date(sqlite_holder: TestedHolder) -> None:
     """A watch that an earlier version kept in clear goes on with its threshold, and nothing in clear is left."""
     identity = set_watch(sqlite_holder, margin=-5000)
@@ -170,7 +175,7 @@ def test_watches_of_before_are_sealed_when_the_tables_are_brought_up_to_date(sql
         f"ALTER TABLE watches ADD COLUMN noisy_threshold BIGINT NOT NULL DEFAULT {threshold}",
         "UPDATE alembic_version SET version_num = '0010'",
     ):  # fmt: skip
-        sqlite_holder.holder.store.database.write(lambda connection, one=statement: connection.execute(text(one)))
+        sqlite_holder.holder.store.database.write(partial(executed, statement))
     settings.watch_secret.unlink()
 
     initialise(settings)
