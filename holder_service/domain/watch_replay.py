@@ -13,7 +13,7 @@ from holder_service.domain.ledger import BrokenLedger, Entry
 from shared.watches import ANSWER_KIND, SKIP_KIND
 
 
-class WatchRow(Protocol):
+class KeptRow(Protocol):
     """What the database keeps of a watch."""
 
     @property
@@ -30,7 +30,7 @@ class WatchRow(Protocol):
     def version(self) -> int | None: ...
 
 
-_Row = TypeVar("_Row", bound=WatchRow)
+_Row = TypeVar("_Row", bound=KeptRow)
 
 
 @dataclass(slots=True)

@@ -91,7 +91,7 @@ class WatchList(ContractModel):
 
     watches: tuple[WatchSummary, ...]
     """The caller's own watches about the dataset, in the order of their ledger entries."""
-    next: int | None
+    next: int | None = None
     """What to send as `after` for the next page; null on the last one."""
 
 
