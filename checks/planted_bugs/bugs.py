@@ -1205,18 +1205,6 @@ BUGS: Final = (
         ("tests/integration/test_until_decided.py::test_looks_that_are_chosen_after_an_answer_are_refused",),
     ),
     Bug(
-        "a watch that has said changed is asked again",
-        (
-            Edit(
-                "holder_service/storage/watches.py",
-                "open_ones.still",
-                "still = ~watches.c.changed & (",
-                "still = (",
-            ),
-        ),
-        (f"{_WATCHED_TESTS}::test_the_first_change_is_the_last_answer",),
-    ),
-    Bug(
         "a watch answers when it is drawn",
         (
             Edit(
@@ -1232,10 +1220,10 @@ BUGS: Final = (
         "a watch goes on after a restore",
         (
             Edit(
-                "holder_service/storage/watches.py",
-                "open_ones.still",
-                " & (watches.c.sequence > restored.scalar_subquery())",
-                "",
+                "holder_service/services/watching.py",
+                "_reason",
+                "if not watches.is_open(connection, watch):",
+                "if False:",
             ),
         ),
         (f"{_WATCHED_TESTS}::test_after_a_recorded_restore_a_watch_has_no_further_answers",),
