@@ -105,7 +105,19 @@ class Holder:
         notices = NoticeLog(store, files, settings.thresholds, settings.home)
         provider = IdentityProvider.of(settings.oidc)
         return cls(
-            settings, store, signer, seals, engine, files, pace, preparation, rounds, notices, Apart(), Apart(), provider
+            settings,
+            store,
+            signer,
+            seals,
+            engine,
+            files,
+            pace,
+            preparation,
+            rounds,
+            notices,
+            Apart(),
+            Apart(),
+            provider,
         )
 
     def wake(self) -> None:
