@@ -1175,7 +1175,7 @@ BUGS: Final = (
         (
             Edit(
                 _WATCHING,
-                "draw.state",
+                "draw.answered",
                 "SparseVectorState(state.noisy_threshold)",
                 "priced.mechanism.begun(asked.margin)",
             ),
