@@ -7,8 +7,10 @@ rules. Each is released `--runs` times by the holder's own mechanism at one ε o
 and every release is estimated:
 
 - `registers`: the ratio and the difference, additive noise, strategies `verdict`, `rules` and `pafer`;
-- `scattered`: the same of 2 to 16 groups of 1 to 5 000 people, with up to 64 rules; and `alike`: of 2 to 9 groups of
-  one size and one rate, where the truth is at the upper end of the ratio;
+- `scattered`: the same of 2 to 16 groups of 1 to 5 000 people, with up to 64 rules; and `alike`: of 2 to 16 groups
+  of one size and one rate, where the truth is at the upper end of the ratio, `alike-forecast` with a forecast's draws;
+- `pairs`: the ratio and the difference of the two groups that the headline names, by turns of groups alike, and of 2 to
+  16 groups of 1 to 5 000 people; the truth is that of the pair named in the same release;
 - `odds`: equalized odds from two such registers, one for either label;
 - `shares`: the shares of the rules in the disparity of the two extreme groups, all intervals counted; and
   `supported-shares` with exact supports;
@@ -67,6 +69,7 @@ from checks.coverage_together import PopulationOfGroups, jointly_held
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from shared.amounts import parse_nano
 from shared.noise import AdditiveNoise, KeptValue, RandomisedResponseNoise
+from shared.schema import Group
 from testing.invented_pairs import PairRegister
 from testing.invented_registers import Register, judged_register
 from testing.invented_scores import ScoredRegister
@@ -183,6 +186,27 @@ def of_adverse(task: Task) -> list[Covered]:
     return [
         *_parity_covered("adverse", task, found, truths),
         Covered(f"adverse verdicts {task.seed}", right, len(found), len(found), np.nan),
+    ]
+
+
+def of_pairs(task: Task) -> list[Covered]:
+    """Ratio and difference of the two groups that are named, in every release of those that are."""
+    alike = task.seed % 2 == 0
+    register = Register.alike(task.seed) if alike else Register.invented(task.seed, groups_max=16, people_min=1)
+    rates: dict[Group, float] = dict(zip(register.groups, (register.accepted / register.sizes).tolist(), strict=True))
+    named = [
+        (pair, rates[pair.lowest], rates[pair.highest])
+        for measurement in _measurements(register, task)
+        if (pair := estimate_parity(measurement, level=LEVEL, drawing=task.drawing()).pair) is not None
+    ]
+    if not named:
+        return []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.array([np.divide(low, high) for _, low, high in named])
+    differences = np.array([high - low for _, low, high in named])
+    return [
+        _covered("pair ratio", task.seed, [pair.ratio for pair, *_ in named], ratios),
+        _covered("pair difference", task.seed, [pair.difference for pair, *_ in named], differences),
     ]
 
 
@@ -417,9 +441,11 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
         ),
         1.0,
     ),
-    # An end over 72 pairs of groups is a far quantile: as many draws as an audit makes.
+    # As many draws as an audit makes, and as a forecast does.
     "alike": (partial(of_registers, name="alike", invented=Register.alike, draws=8 * DRAWS), 0.25),
     "adverse": (of_adverse, 1.0),
+    "alike-forecast": (partial(of_registers, name="alike forecast", invented=Register.alike), 0.25),
+    "pairs": (of_pairs, 0.25),
     "judged": (of_judged, 0.5),
     "joined": (of_joined, 1.0),
     "odds": (of_odds, 0.5),

@@ -60,9 +60,9 @@ class Register:
 
     @classmethod
     def alike(cls, seed: int) -> "Register":
-        """Two to nine groups of one size and one rate, which is the hardest case for an upper end of the ratio."""
+        """Two to 16 groups of one size and one rate, which is the hardest case for an upper end of the ratio."""
         rng = np.random.default_rng(seed)
-        groups, size = int(rng.integers(2, 10)), int(rng.choice([100, 500, 2_000]))
+        groups, size = int(rng.integers(2, 17)), int(rng.choice([100, 500, 2_000]))
         accepted = int(size * rng.choice([0.1, 0.3, 0.5, 0.8]))
         return cls(
             np.full((1, groups), accepted),

@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 
 from auditor_client.estimation.comparison import change_of
+from auditor_client.estimation.drawing import EDITIONS
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate, worst_parity
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import Estimate
@@ -37,7 +38,7 @@ class SmallestFigure:
     @classmethod
     def both(cls, rates: FloatArray, level: float) -> tuple[Self, Self]:
         """Ratio and difference of rates of shape (K, M)."""
-        of_groups = RateDraws(rates, rates, rates)
+        of_groups = RateDraws(rates, rates, rates, EDITIONS[2])  # changes are as in the second edition
         ratios, differences = of_groups.extremes()
         ratio, difference = worst_parity([of_groups], level)
         return cls(ratios, ratio), cls(-differences, negative(difference))

@@ -27,6 +27,10 @@ class Edition:
             instead of the hull of two priors'.
         both_outcomes: Whether an audit that does not say its kind of decision has the figures of both outcomes, and its
             verdict only where both agree (docs/choosing-a-metric.md); else that of its first figure.
+        leave_one_out: Whether ends that hold for many pairs of groups together are judged by draws that did not make
+            them (`joint_ends`). Such an edition also gives the pair of the lowest and the highest group an interval of
+            its own.
+        in_range: Whether both ends of an impact ratio are brought into [0, 1]; else the lower one may be above 1.
     """
 
     contender_probability: float
@@ -35,11 +39,22 @@ class Edition:
     level_of_sizes: float | None
     inverted: bool
     both_outcomes: bool = False
+    leave_one_out: bool = False
+    in_range: bool = False
 
 
 EDITIONS: Final[Mapping[int, Edition]] = {
     1: Edition(contender_probability=0.04, pairs_max=64, shuffled=False, level_of_sizes=None, inverted=False),
     2: Edition(contender_probability=0.004, pairs_max=256, shuffled=True, level_of_sizes=0.95, inverted=True),
+    3: Edition(
+        contender_probability=0.004,
+        pairs_max=256,
+        shuffled=True,
+        level_of_sizes=0.95,
+        inverted=True,
+        leave_one_out=True,
+        in_range=True,
+    ),
 }
 LATEST: Final = max(EDITIONS)
 

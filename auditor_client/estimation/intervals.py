@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.drawing import EDITIONS, LATEST, Edition
+from auditor_client.estimation.joint_ends import joint_end
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import Estimate
 
@@ -66,7 +67,8 @@ class RateDraws:
             with np.errstate(divide="ignore", invalid="ignore"):
                 of_highest = np.minimum(self.rates[k] / -_smallest(-self.rates), 1.0)
             ends = pairs.ends(tail)[0]
-            estimates.append(_median_within(of_highest, (ends[0], 1.0 if k in high else ends[1]), level))
+            low = min(ends[0], 1.0) if self.edition.in_range else ends[0]
+            estimates.append(_median_within(of_highest, (low, 1.0 if k in high else ends[1]), level))
         return estimates
 
     def turned_round(self) -> "RateDraws":
@@ -106,13 +108,15 @@ class RateDraws:
                 self.lower[first] / self.upper[second],
                 self.rates[first] - self.rates[second],
                 self.lower[first] - self.upper[second],
+                self.edition.leave_one_out,
             )
 
     def ends_by_groups(self, tail: float) -> tuple[Ends, Ends]:
         """Ends of ratio and difference from ends for single groups' rates: two for each, with half the tail each."""
         low, high = self.contenders()
         smallest, largest = _lower_end(self.lower[low], tail / 2), -_lower_end(-self.upper[high], tail / 2)
-        smaller, larger = _joint_upper_end(self.rates[low], tail / 2), -_joint_upper_end(-self.rates[high], tail / 2)
+        joint = joint_end if self.edition.leave_one_out else _joint_upper_end
+        smaller, larger = joint(self.rates[low], tail / 2), -joint(-self.rates[high], tail / 2)
         ratio_low = smallest / largest if largest > 0 else 0.0
         ratio_high = smaller / larger if larger > 0 else np.inf
         return (ratio_low, ratio_high), (larger - smaller, largest - smallest)
@@ -123,21 +127,32 @@ class Pairs:
     """Draws for pairs of groups, the first of each perhaps the worst treated, shape (P, M) each.
 
     A ratio is the first's rate divided by the second's, a difference minus it. The `lower_…` are for lower ends: with
-    truths on the boundary where they are possible.
+    truths on the boundary where they are possible. `leave_one_out` is as an `Edition` has it.
     """
 
     ratios: FloatArray
     lower_ratios: FloatArray
     differences: FloatArray
     lower_differences: FloatArray
+    leave_one_out: bool = False
+
+    @classmethod
+    def stacked(cls, parts: "Sequence[Pairs]") -> "Pairs":
+        """The pairs of several comparisons together."""
+        ratios, lower_ratios, differences, lower_differences = (
+            np.concatenate([getattr(part, rows) for part in parts])
+            for rows in ("ratios", "lower_ratios", "differences", "lower_differences")
+        )
+        return cls(ratios, lower_ratios, differences, lower_differences, parts[0].leave_one_out)
 
     def ends(self, tail: float) -> tuple[Ends, Ends]:
         """Ends of the smallest ratio and of the largest difference over the pairs."""
         if not len(self.ratios):
             return (1.0, 1.0), (0.0, 0.0)
+        upper_end = _upper_end_of_others if self.leave_one_out else _upper_end
         return (
-            (_lower_end(self.lower_ratios, tail), _upper_end(self.ratios, tail)),
-            (-_upper_end(self.differences, tail), -_lower_end(self.lower_differences, tail)),
+            (_lower_end(self.lower_ratios, tail), upper_end(self.ratios, tail)),
+            (-upper_end(self.differences, tail), -_lower_end(self.lower_differences, tail)),
         )
 
 
@@ -161,8 +176,7 @@ def worst_parity(parts: Sequence[RateDraws], level: float) -> tuple[Estimate, Es
     contenders = [part.contenders() for part in parts]
     if sum(len(low) * len(high) for low, high in contenders) <= parts[0].edition.pairs_max:
         pairs = [part.pairs(*of_part) for part, of_part in zip(parts, contenders, strict=True)]
-        stacked = [np.concatenate([getattr(of_part, rows) for of_part in pairs]) for rows in Pairs.__slots__]
-        ratio_ends, difference_ends = Pairs(*stacked).ends(tail)
+        ratio_ends, difference_ends = Pairs.stacked(pairs).ends(tail)
     else:
         ends = [part.ends_by_groups(tail / len(parts)) for part in parts]
         ratio_ends = min(of[0][0] for of in ends), min(of[0][1] for of in ends)
@@ -209,8 +223,7 @@ def _median_within(draws: FloatArray, ends: Ends, level: float) -> Estimate:
     """
     if _mostly_undefined(draws):
         return undefined(level)
-    low, high = max(ends[0], 0.0), min(ends[1], 1.0)
-    return Estimate(min(max(_quantile(draws, 0.5), low), high), low, high, level, METHOD)
+    return Estimate.between(_quantile(draws, 0.5), max(ends[0], 0.0), min(ends[1], 1.0), level, METHOD)
 
 
 def _mostly_undefined(draws: FloatArray) -> bool:
@@ -241,6 +254,12 @@ def _upper_end(draws: FloatArray, tail: float) -> float:
     order, highest = _highest_ranks(draws)
     lower_fails = float((highest < tail * draws.shape[1]).mean())
     return _at_rank(draws, order, _quantile(highest, 1 - 2 * tail + lower_fails))
+
+
+def _upper_end_of_others(draws: FloatArray, tail: float) -> float:
+    """As `_upper_end` has it, of draws that are judged by the ends that the others make."""
+    _, highest = _highest_ranks(draws)
+    return joint_end(draws, 2 * tail - float((highest < tail * draws.shape[1]).mean()))
 
 
 def _joint_upper_end(draws: FloatArray, tail: float) -> float:

@@ -54,7 +54,7 @@ def estimate_equalized_odds(
     worst = judged_of(posteriors, threshold, rule, but)
     too_small = () if rule is None else worst.left_out
     positives, negatives = (
-        parity_of(posterior, judged_of([posterior], threshold, rule, too_small), reference=reference)
+        parity_of(posterior, judged_of([posterior], threshold, rule, too_small), reference=reference, comparisons=2)
         for posterior in posteriors
     )
     warnings = tuple(

@@ -21,6 +21,7 @@ from auditor_client.estimation.intervals import RateDraws, quantile_estimate
 from auditor_client.estimation.judged_groups import judged_groups
 from auditor_client.estimation.local_model import LocalTotals, Totals
 from auditor_client.estimation.measurements import ONLY_ADDED_NOISE, Measurement
+from auditor_client.estimation.named_pair import pair_figures
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.outcomes import (
     against_of_kind,
@@ -34,10 +35,13 @@ from auditor_client.estimation.results import (
     GroupComparison,
     GroupEstimate,
     JudgedFigures,
+    NamedPair,
     ParityEstimate,
     RatioKind,
     Unit,
+    extremes_of,
 )
+from auditor_client.estimation.simultaneous import level_of_independent
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
 from shared.noise import AdditiveNoise, ExponentialNoise
@@ -144,8 +148,13 @@ def estimate_parity(
     return parity_of(posterior, judged_of([posterior], threshold, rule, but), reference=reference)
 
 
-def parity_of(posterior: Posterior, figures: JudgedFigures, *, reference: Group | None) -> ParityEstimate:
-    """What a posterior says about parity, with the figures of `judged_of`; see `estimate_parity`."""
+def parity_of(
+    posterior: Posterior, figures: JudgedFigures, *, reference: Group | None, comparisons: int = 1
+) -> ParityEstimate:
+    """What a posterior says about parity, with the figures of `judged_of`; see `estimate_parity`.
+
+    A sentence names two groups of one of so many independent `comparisons`.
+    """
     groups = group_estimates(posterior)
     judged = [group for group in groups if group.group not in figures.left_out]
     flat, pooled = (
@@ -158,7 +167,22 @@ def parity_of(posterior: Posterior, figures: JudgedFigures, *, reference: Group 
         overall=pooled.hull(flat),
         reference=reference,
         comparisons=() if reference is None else _comparisons(posterior, reference),
+        pair=_named_pair(posterior, judged, level_of_independent(posterior.level, comparisons)),
     )
+
+
+def _named_pair(posterior: Posterior, judged: Sequence[GroupEstimate], level: float) -> NamedPair | None:
+    """The groups of the lowest and of the highest estimated rate, against each other; None where there are no two."""
+    ends = extremes_of(judged)
+    by_rate = posterior.drawing.edition.leave_one_out and posterior.ratio_kind is RatioKind.LOWEST
+    if ends is None or ends[0] is ends[1] or not by_rate:
+        return None
+    of_judged, pair = [posterior.index(group.group) for group in judged], [judged.index(group) for group in ends]
+    inverted = None if posterior.inverted is None else posterior.inverted.among(of_judged)
+    ratio, difference = pair_figures(
+        [rates.among(of_judged) for rates in posterior.rates], inverted, (pair[0], pair[1]), level
+    )
+    return NamedPair(ends[0].group, ends[1].group, ratio, difference) if ratio.defined else None
 
 
 def group_estimates(posterior: Posterior) -> tuple[GroupEstimate, ...]:

@@ -1,6 +1,7 @@
 """What an estimate is: a value that knows its interval, its level and its method (3-estimation §2)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -75,6 +76,11 @@ class Estimate:
     level: float
     method: str
     unit: Unit = Unit.SHARE
+
+    @classmethod
+    def between(cls, value: float, low: float, high: float, level: float, method: str) -> "Estimate":
+        """A value moved to the nearer end of its interval where it lies outside."""
+        return cls(min(max(value, low), high), low, high, level, method)
 
     @property
     def defined(self) -> bool:
@@ -162,6 +168,26 @@ class GroupComparison:
     difference: Estimate
 
 
+@dataclass(frozen=True, slots=True)
+class NamedPair:
+    """The groups of the lowest and of the highest estimated rate, compared with each other.
+
+    The intervals are about these two groups, and hold although the pair was chosen after the answers were seen
+    (`named_pair`). The smallest ratio over all groups is another figure: another pair may be the extreme one.
+
+    Attributes:
+        lowest: The group of the lowest estimated rate.
+        highest: That of the highest one.
+        ratio: The lowest's rate divided by the highest's; its interval may reach above 1.
+        difference: The highest's rate minus the lowest's; its interval may reach below 0.
+    """
+
+    lowest: Group
+    highest: Group
+    ratio: Estimate
+    difference: Estimate
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityFigures:
     """How far rates are apart, among the people in the data and in the population that they represent.
@@ -229,6 +255,8 @@ class ParityEstimate(JudgedFigures):
         overall: The rate over all groups together; None where the method gives none.
         reference: The group that the others are compared with, if one was named.
         comparisons: Every other group against it, in the release's order; their ratio may be above 1.
+        pair: The two groups that a sentence names; None of fewer than two, where their ratio is undefined, or by an
+            edition of the estimator that has none.
     """
 
     groups: tuple[GroupEstimate, ...]
@@ -236,6 +264,7 @@ class ParityEstimate(JudgedFigures):
     overall: Estimate | None = None
     reference: Group | None = None
     comparisons: tuple[GroupComparison, ...] = ()
+    pair: NamedPair | None = None
 
     @property
     def judged(self) -> tuple[GroupEstimate, ...]:
@@ -245,11 +274,7 @@ class ParityEstimate(JudgedFigures):
     @property
     def extremes(self) -> tuple[GroupEstimate, GroupEstimate] | None:
         """Of these the groups of the lowest and of the highest estimated rate; None if none of them has a rate."""
-        rated = [group for group in self.judged if group.rate.defined]
-        if not rated:
-            return None
-        # Of equal rates the first is the lowest and the last the highest, so that two groups are named.
-        return min(rated, key=_rate), max(reversed(rated), key=_rate)
+        return extremes_of(self.judged)
 
     @property
     def by_group(self) -> dict[Group, Estimate]:
@@ -400,6 +425,15 @@ class Comparison(ParityFigures):
         if self.ratio.low > 0:
             return rose
         return fell if self.ratio.high < 0 else Change.UNDECIDED
+
+
+def extremes_of(groups: Sequence[GroupEstimate]) -> tuple[GroupEstimate, GroupEstimate] | None:
+    """The groups of the lowest and of the highest estimated rate; None if none has a rate."""
+    rated = [group for group in groups if group.rate.defined]
+    if not rated:
+        return None
+    # Of equal rates the first is the lowest and the last the highest, so that two groups are named.
+    return min(rated, key=_rate), max(reversed(rated), key=_rate)
 
 
 def _rate(group: GroupEstimate) -> float:

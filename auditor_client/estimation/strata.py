@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from auditor_client.errors import EstimationRefused
-from auditor_client.estimation.drawing import DRAWING, Drawing
+from auditor_client.estimation.drawing import DRAWING, EDITIONS, Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement
@@ -147,7 +147,9 @@ def _mixed(strata: Sequence[RateDraws], weights: FloatArray) -> RateDraws:
         mixed: FloatArray = np.einsum("sm,skm->km", weights, np.stack(parts))
         return mixed
 
-    return RateDraws(of("rates", None), of("lower", 0.0), of("upper", 1.0))
+    # Before the third edition mixed rates were compared as the second has it, whatever the note names.
+    edition = strata[0].edition if strata[0].edition.leave_one_out else EDITIONS[2]
+    return RateDraws(of("rates", None), of("lower", 0.0), of("upper", 1.0), edition)
 
 
 def _filled(rates: FloatArray, value: float | None) -> FloatArray:

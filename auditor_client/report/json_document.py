@@ -7,7 +7,14 @@ from typing import Any, Final
 
 from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import Attribution, Comparison, Estimate, JudgedFigures, OddsEstimate
+from auditor_client.estimation.results import (
+    Attribution,
+    Comparison,
+    Estimate,
+    JudgedFigures,
+    OddsEstimate,
+    ParityEstimate,
+)
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.findings import insight
@@ -199,7 +206,8 @@ def estimate_document(estimate: MetricEstimate, form: str = FORMAT) -> dict[str,
             "true_positive": estimate_document(estimate.true_positive, form),
             "false_positive": estimate_document(estimate.false_positive, form),
         }
-    return {**document, **_members(estimate, form, "overall", "groups", "comparisons")}
+    pair = () if estimate.pair is None else ("pair",)
+    return {**document, **_members(estimate, form, "overall", "groups", "comparisons", *pair)}
 
 
 def _figures_document(figures: JudgedFigures, form: str) -> dict[str, Any]:
@@ -342,6 +350,8 @@ def _json(value: Any, form: str = FORMAT) -> Any:
     if is_dataclass(value):
         names = [field.name for field in fields(value) if field.name not in ("unit", "ratio_kind")]
         names += ["known"] if isinstance(value, Estimate) else []
+        if isinstance(value, ParityEstimate) and value.pair is None:
+            names.remove("pair")  # as in documents of before there was one
         earlier = form in FORMATS[:2]
         return _members(value, form, *(name for name in names if not (earlier and name in _SINCE_FOURTH)))
     if isinstance(value, tuple):

@@ -9,6 +9,7 @@ from checks.planted_bugs.adverse_bugs import ADVERSE_BUGS
 from checks.planted_bugs.approval_bugs import APPROVAL_BUGS
 from checks.planted_bugs.bug import Bug, Edit
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
+from checks.planted_bugs.figure_bugs import FIGURE_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
 from checks.planted_bugs.load_bugs import LOAD_BUGS
 from checks.planted_bugs.reader_bugs import READER_BUGS
@@ -55,6 +56,7 @@ _NOTICES: Final = "holder_service/services/notices.py"
 _NOTICES_TESTS: Final = "tests/integration/test_notices.py"
 
 BUGS: Final = (
+    *FIGURE_BUGS,
     *LEARNING_BUGS,
     *LOAD_BUGS,
     *ADVERSE_BUGS,

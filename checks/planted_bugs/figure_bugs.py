@@ -1,0 +1,46 @@
+"""Planted bugs: intervals that exclude their value, hold too seldom or are another pair's."""
+
+from typing import Final
+
+from checks.planted_bugs.bug import Bug, Edit
+
+_TESTS: Final = "tests/unit/auditor_client/test_joint_ends.py"
+
+FIGURE_BUGS: Final = (
+    Bug(
+        "the lower end of an impact ratio may be above 1",
+        (
+            Edit(
+                "auditor_client/estimation/intervals.py",
+                "RateDraws.over_highest",
+                "low = min(ends[0], 1.0) if self.edition.in_range else ends[0]",
+                "low = ends[0]",
+            ),
+        ),
+        (f"{_TESTS}::test_no_estimate_lies_outside_its_own_interval",),
+    ),
+    Bug(
+        "joint ends are judged by the draws that made them",
+        (
+            Edit(
+                "auditor_client/estimation/joint_ends.py",
+                "upper_ends",
+                "rank = int(highest[max(number - math.floor(allowed) - 1, 0)])",
+                "return _at(draws, order, int(highest[max(number - math.floor(allowed) - 1, 0)]))",
+            ),
+        ),
+        (f"{_TESTS}::test_new_draws_miss_joint_ends_as_often_as_is_allowed",),
+    ),
+    Bug(
+        "a named pair has the interval of a pair that was chosen beforehand",
+        (
+            Edit(
+                "auditor_client/estimation/named_pair.py",
+                "_ends",
+                "pairs = [(i, j) for i in low for j in high if i != j]",
+                "pairs = [pair]",
+            ),
+        ),
+        (f"{_TESTS}::test_the_named_pairs_interval_holds_though_the_pair_is_chosen_afterwards",),
+    ),
+)
