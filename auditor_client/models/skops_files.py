@@ -4,13 +4,16 @@ They are checked here against our own list before skops sees the file, because s
 scikit-learn estimator and every numpy function.
 """
 
+import inspect
 import io
 import json
 import re
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import sklearn
 import skops.io
 from sklearn import (
     calibration,
@@ -30,6 +33,7 @@ from sklearn import (
     svm,
     tree,
 )
+from sklearn.exceptions import InconsistentVersionWarning
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models.files import SAVE
@@ -57,6 +61,18 @@ _ESTIMATORS: Final = (
     *(naive_bayes.BernoulliNB, naive_bayes.CategoricalNB, naive_bayes.GaussianNB, naive_bayes.MultinomialNB),
     *(neural_network.MLPClassifier, calibration.CalibratedClassifierCV, isotonic.IsotonicRegression),
 )
+_BY_NAME: Final = {f"{kind.__module__}.{kind.__name__}": kind for kind in _ESTIMATORS}
+_HARMLESS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "algorithm": ("SAMME", "deprecated"),
+    "base_estimator": ("deprecated", None),
+    "multi_class": ("auto", "deprecated", "multinomial"),
+    "penalty": ("l2", "deprecated", None),
+    "n_jobs": (None, 1, -1),
+    "verbose": (0, "deprecated", False),
+    "sparse": ("deprecated", True, False),
+    "max_fpr": (None,),
+}
+"""Parameters that scikit-learn has no more, and the values with which a fitted model predicts the same without them."""
 _BESIDES: Final = (  # what estimators keep of their search or training, and what older ColumnTransformers keep
     "sklearn._loss.link.HalfLogitLink",
     "sklearn._loss.link.Interval",
@@ -131,7 +147,10 @@ def load_file(content: bytes, name: str) -> Any:
             types = _types(schema, name)
             if boosters:
                 content = _with_schema(archive, schema)
-            return put_back(skops.io.loads(content, trusted=sorted(types)), boosters, archive, name)
+            with warnings.catch_warnings():  # an older version was looked at already
+                warnings.simplefilter("ignore", InconsistentVersionWarning)
+                model = skops.io.loads(content, trusted=sorted(types))
+            return put_back(model, boosters, archive, name)
     except ModelRefused:
         raise
     except Exception as error:  # a hostile file may make the reader fail in any way: one answer
@@ -176,6 +195,12 @@ def _types(schema: Any, name: str) -> set[str]:
         loader, kind = str(state.get("__loader__")), f"{state.get('__module__')}.{state.get('__class__')}"
         allowed = _ALLOWED.get(loader)
         if allowed is None or not allowed.fullmatch(kind) or not _plain_inside(state):
+            older = _saved_by(schema)
+            if older and re.match(r"sklearn\._loss\.", kind):
+                raise ModelRefused(
+                    f"{name} was saved by scikit-learn {older}, with objects that the installed {sklearn.__version__} "
+                    "does not have. Fit the model with a newer one, and save it again."
+                )
             why = why_not(kind) if loader == "ObjectNode" else None
             raise UnsafeModelFile(
                 f"{name}: {why}"
@@ -185,7 +210,61 @@ def _types(schema: Any, name: str) -> set[str]:
                 "scalers, bins and imputers."
             )
         types.add(kind)
+        if loader == "ObjectNode":
+            _require_todays_parameters(state, kind, name)
     return types
+
+
+def _saved_by(schema: Any) -> str | None:
+    """The version of scikit-learn that saved a file, if it is not the installed one."""
+    for state in _states(schema):
+        version = _member(state, "_sklearn_version")
+        if isinstance(version, str) and _is_other(version):
+            return version[:20]
+    return None
+
+
+def _is_other(version: str) -> bool:
+    """Whether a version of scikit-learn has another meaning of what it saves than the installed one may have."""
+    return version.split(".")[:2] != sklearn.__version__.split(".")[:2]
+
+
+def _member(state: Mapping[str, Any], name: str) -> Any:
+    """A plain member of an object's state; None if it has none."""
+    try:
+        return json.loads(state["content"]["content"][name]["content"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _todays_members(estimator: type) -> set[str]:
+    """The names of what the installed class has before it is fitted."""
+    parameters = inspect.signature(estimator).parameters
+    required = {name: None for name, one in parameters.items() if one.default is one.empty}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {*parameters, *vars(estimator(**required))}
+
+
+def _require_todays_parameters(state: Mapping[str, Any], kind: str, name: str) -> None:
+    """Refuse an estimator with a parameter that the installed scikit-learn does not know, so that it is ignored."""
+    estimator = _BY_NAME.get(kind)
+    inside = state.get("content")
+    members = inside.get("content") if isinstance(inside, dict) else None
+    version = _member(state, "_sklearn_version")
+    if estimator is None or not isinstance(members, dict) or not isinstance(version, str) or not _is_other(version):
+        return
+    known = _todays_members(estimator)
+    for member in members:
+        if member.startswith("_") or member.endswith("_") or member in known:
+            continue
+        value = _member(state, member)
+        if value not in _HARMLESS.get(member, ()):
+            raise ModelRefused(
+                f"{name} was saved by scikit-learn {version}: its {estimator.__name__} has {member}={value!r}, which "
+                f"the installed {sklearn.__version__} does not know and would ignore. Fit the model with a newer "
+                "one, and save it again."
+            )
 
 
 def _plain_inside(state: Mapping[str, Any]) -> bool:

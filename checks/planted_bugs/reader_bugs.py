@@ -8,6 +8,10 @@ _TENSORS: Final = "auditor_client/models/formats/onnx_tensors.py"
 _GIVEN_FILE_TESTS: Final = "tests/unit/auditor_client/test_only_the_given_file.py"
 _RAW_INPUTS_TESTS: Final = "tests/unit/auditor_client/test_raw_inputs.py"
 _SAVED_TESTS: Final = "tests/unit/auditor_client/formats/test_saved_boosters.py"
+_VOCABULARY: Final = "auditor_client/models/formats/pmml_vocabulary.py"
+_DICTIONARY: Final = "auditor_client/models/formats/pmml_dictionary.py"
+_DICTIONARY_TESTS: Final = "tests/unit/auditor_client/formats/test_pmml_dictionary.py"
+_VERSIONS_TESTS: Final = "tests/unit/auditor_client/formats/test_files_of_other_versions.py"
 
 READER_BUGS: Final = (
     Bug(
@@ -91,5 +95,40 @@ READER_BUGS: Final = (
             ),
         ),
         (f"{_SAVED_TESTS}::test_a_model_that_takes_a_number_for_missing_is_refused",),
+    ),
+    Bug(
+        "an attribute that PMML does not have is ignored",
+        (Edit(_VOCABULARY, "require_known", "if name not in names and", "if name == names and"),),
+        (f"{_DICTIONARY_TESTS}::test_what_may_change_a_decision_is_refused_by_its_name",),
+    ),
+    Bug(
+        "an element that PMML does not have is ignored",
+        (
+            Edit(_VOCABULARY, "require_known", "if known is None:", "if known is None and not element.tag:"),
+            Edit(_VOCABULARY, "require_known", "known.split()", "(known or '').split()"),
+        ),
+        (f"{_DICTIONARY_TESTS}::test_what_may_change_a_decision_is_refused_by_its_name",),
+    ),
+    Bug(
+        "a PMML output's constant is ignored",
+        (Edit(_DICTIONARY, "predicted_number", "* slope + shift", "* slope"),),
+        (f"{_DICTIONARY_TESTS}::test_a_number_is_the_one_that_the_file_gives",),
+    ),
+    Bug(
+        "PMML's valid intervals are not looked at",
+        (Edit(_DICTIONARY, "require_valid", 'treatment != "asIs"', 'treatment == "asIs"'),),
+        (f"{_DICTIONARY_TESTS}::test_what_may_change_a_decision_is_refused_by_its_name",),
+    ),
+    Bug(
+        "a parameter that scikit-learn has no more is ignored",
+        (
+            Edit(
+                "auditor_client/models/skops_files.py",
+                "_require_todays_parameters",
+                "if value not in _HARMLESS.get(member, ()):",
+                "if value is _HARMLESS:",
+            ),
+        ),
+        (f"{_VERSIONS_TESTS}::test_a_parameter_that_scikit_learn_has_no_more_is_not_ignored",),
     ),
 )

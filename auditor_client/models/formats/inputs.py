@@ -222,6 +222,11 @@ class ModelInputs:
         codes = self._codes.get(index)
         if codes is not None:
             kind = {"category": str, "boolean": bool, "integer": int}.get(column.type)
+            if kind is int:  # pandas makes whole numbers floats where one is missing
+                codes = {
+                    int(value) if isinstance(value, float) and value.is_integer() else value: code
+                    for value, code in codes.items()
+                }
             if not all(type(value) is kind for value in codes):
                 raise ModelRefused(
                     f"The model knows {_shown(list(codes))} as categories of {column.name!r}, and the dataset declares "

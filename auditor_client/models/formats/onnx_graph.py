@@ -229,10 +229,24 @@ class Graph:
             first, second = inputs
             if first.both and first.layers is second.layers and second.link == "Sigmoid":
                 return first
+        if all(_texts_of(one) for one in inputs):
+            return tuple(text for one in inputs for text in _texts_of(one))
         if all(isinstance(one, tuple) and isinstance(one[0], Encoded) for one in inputs):
             _require_small(sum(map(len, inputs)), WIDTH_MAX)
             return tuple(encoded for one in inputs for encoded in one)
         raise ModelRefused("A Concat of a model's outputs is not read.")
+
+    def _op_gather(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        """Some columns of a table, as a ColumnTransformer takes them."""
+        made, wanted = inputs
+        columns: tuple[Any, ...] = _texts_of(made) or (made if isinstance(made, tuple) else ())
+        if not columns or not isinstance(wanted, np.ndarray) or given.get("axis") not in (1, -1):
+            raise ModelRefused("A Gather is read of a table's columns, by constant numbers.")
+        indices = wanted.ravel().tolist()
+        if not all(-len(columns) <= index < len(columns) for index in indices) or not indices:
+            raise ModelRefused("A Gather takes a column that the table does not have.")
+        taken = tuple(columns[int(index)] for index in indices)
+        return taken[0] if len(taken) == 1 and _is_text(taken[0]) else taken
 
     def _op_featurevectorizer(self, inputs: Sequence[Any], _: Any) -> Any:
         return self._op_concat(inputs, {"axis": 1})
@@ -400,9 +414,20 @@ class Graph:
 READ: Final = (
     "Read are ONNX graphs of TreeEnsembleClassifier and -Regressor, LinearClassifier and -Regressor, SVMClassifier and "
     "-Regressor with a linear kernel, MatMul, Gemm, Add, Sub, Mul, Div, Relu, Tanh, Sigmoid, Softmax, ArgMax, "
-    "ArrayFeatureExtractor, Scaler, Imputer, OneHotEncoder, LabelEncoder, FeatureVectorizer, Concat, Cast, Reshape, "
-    "Identity and ZipMap."
+    "ArrayFeatureExtractor, Gather, Scaler, Imputer, OneHotEncoder, LabelEncoder, FeatureVectorizer, Concat, Cast, "
+    "Reshape, Identity and ZipMap."
 )
+
+
+def _is_text(made: Any) -> bool:
+    return isinstance(made, tuple) and len(made) == 2 and made[0] == "text"
+
+
+def _texts_of(made: Any) -> tuple[Any, ...]:
+    """The columns of a table of texts; nothing of any other tensor."""
+    if _is_text(made):
+        return (made,)
+    return made if isinstance(made, tuple) and all(map(_is_text, made)) else ()
 
 
 def _require_small(size: int, limit: int = VALUES_MAX) -> None:

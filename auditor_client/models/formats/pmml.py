@@ -19,11 +19,14 @@ from auditor_client.models.formats.decisions import compared
 from auditor_client.models.formats.frames import installed
 from auditor_client.models.formats.own_json import example_records
 from auditor_client.models.formats.parsing import DocumentPart
+from auditor_client.models.formats.pmml_dictionary import require_valid, write_labels_alike
 from auditor_client.models.formats.pmml_fields import Fields, same
 from auditor_client.models.formats.pmml_models import MODELS, READ, decide
 from auditor_client.models.formats.pmml_terms import PmmlModel
+from auditor_client.models.formats.pmml_vocabulary import require_known
 from auditor_client.models.raw_inputs import columns_of, named_inputs
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from shared.schema import Column
 
 ELEMENTS_MAX: Final = 2_097_152
 DEPTH_MAX: Final = 1_000
@@ -94,16 +97,18 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     [element] = elements
     if element.tag not in MODELS or element.get("isScorable", "true") == "false":
         raise ModelRefused(f"{element.tag[:40]} is not read. {READ}")
-    types, valid = {}, {}
+    types, valid, entries = {}, {}, {}
     for named in dictionary.findall("DataField"):
         name = named.get("name", "")
         types[name] = named.get("dataType", "")
+        entries[name] = named
         valid[name] = [
             one.get("value", "") for one in named.findall("Value") if one.get("property", "valid") == "valid"
         ]
     schema = element.find("MiningSchema")
     mining = {one.get("name", ""): one for one in (schema if schema is not None else ()) if one.tag == "MiningField"}
     target = next((name for name, one in mining.items() if one.get("usageType") in ("target", "predicted")), "")
+    write_labels_alike(element, types.get(target, ""), valid.get(target, []))
     used = [name for name, one in mining.items() if one.get("usageType", "active") == "active"]
     names = _names(used, request)
     header = root.find("Header")
@@ -113,7 +118,26 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     provenance = Provenance(f"a PMML {root.get('version')} {element.tag}{made_by}", "pmml", inputs=inputs)
     fields = Fields(request, types, valid, _derived(root, element), mining, names)
     model = PmmlModel(element, fields, target, tuple(valid.get(target, [])), request, provenance)
-    return _verified(decide(model), model)
+    read = decide(model)
+    require_known(root)
+    for field in element.iter("MiningField"):
+        name = field.get("name", "")
+        if name in entries and fields.is_used(name):
+            require_valid(entries[name], field, fields[name].column)
+            _require_same_replacement(field, mining.get(name), fields[name].column)
+    return _verified(read, model)
+
+
+def _require_same_replacement(field: Element, outer: Element | None, column: Column) -> None:
+    """Refuse a segment that replaces missing values or outliers otherwise than the whole model does."""
+    whole = {} if outer is None else outer.attrib
+    inner = field.get("missingValueReplacement")
+    if field.get("outliers", "asIs") != "asIs":
+        raise ModelRefused(f"Field {column.name!r}: outliers as {field.get('outliers')!r} are not read.")
+    if inner is not None and column.nullable and whole.get("missingValueReplacement") is None:
+        raise ModelRefused(
+            f"Field {column.name!r}: a segment replaces missing values by {inner[:40]!r}, and the whole model does not."
+        )
 
 
 def _names(used: list[str], request: ModelRequest) -> dict[str, str]:

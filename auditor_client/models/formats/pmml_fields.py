@@ -7,7 +7,7 @@ compares is missing; so it becomes a diagram of tests with three ways out.
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
@@ -21,12 +21,14 @@ from auditor_client.models.formats.inputs import (
     float32_below,
     one_of,
 )
+from auditor_client.models.formats.tree_tables import TestTable, tree_table
 from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.tree import examples
 from shared import limits
 from shared.rules import Predicate
 from shared.schema import Column, Value
+from shared.scores import ScoreTree
 
 _OPERATORS: Final = {
     "equal": "eq", "notEqual": "ne", "lessThan": "lt", "lessOrEqual": "le", "greaterThan": "gt", "greaterOrEqual": "ge",
@@ -152,6 +154,10 @@ class Fields:
             self.depth -= 1
         return self.known[name]
 
+    def is_used(self, name: str) -> bool:
+        """Whether the model names a field of the dictionary."""
+        return name in self.known and name not in self.derived
+
     def _raw(self, name: str) -> PmmlField:
         column = nameable_column(self.names.get(name, name), self.request.schema)
         mining = self.mining.get(name)
@@ -197,8 +203,16 @@ class Fields:
         if missing is not None and source.column.nullable:
             raise ModelRefused(f"{kind} with mapMissingTo is not read for a column that may be missing.")
         if kind == "FieldRef":
-            return source
+            return self._cast(source, element.get("dataType", ""))
         return {"NormContinuous": _normed, "NormDiscrete": _indicator, "Discretize": _cut}[kind](source, expression)
+
+    @staticmethod
+    def _cast(source: PmmlField, data_type: str) -> PmmlField:
+        """A field as another type: a float is rounded before it is compared."""
+        column = source.column
+        if data_type in ("integer", "boolean") and column.type == "number":
+            raise ModelRefused(f"A derived field that casts {column.name!r} to {data_type} is not read.")
+        return replace(source, single=True) if data_type == "float" and column.ordered else source
 
     def _applied(self, expression: Element, depth: int) -> PmmlField:
         """Arithmetic of one field with constants, as scalers are exported."""
@@ -306,10 +320,76 @@ class Diagram:
 
     def step(self, node: Hashable) -> Any:
         """What `tree_table` asks of a node."""
-        made = self.nodes[node]  # type: ignore[call-overload]
-        if isinstance(made, float) and math.isnan(made):
-            raise ModelRefused("The model gives no prediction for some people whom the dataset admits.")
-        return made
+        return self.nodes[node]  # type: ignore[call-overload]
+
+    def table(self, root: int, tests: TestTable) -> ScoreTree:
+        """The diagram as a table of a score document.
+
+        Raises:
+            ModelRefused: It gives no prediction for a record that the dataset admits; the text has one.
+        """
+        return tree_table(self._complete(root) if self._has_gaps(root) else root, self.step, tests)
+
+    def _has_gaps(self, root: int) -> bool:
+        """Whether some way leads to a leaf without prediction, be it one that nobody takes."""
+        waiting, seen = [root], {root}
+        while waiting:
+            made = self.nodes[waiting.pop()]
+            if isinstance(made, float):
+                if math.isnan(made):
+                    return True
+                continue
+            waiting += [child for child in made[1:] if child not in seen]
+            seen.update(made[1:])
+        return False
+
+    def _complete(self, root: int) -> int:
+        """The diagram without the ways that no admitted record takes: values of a column that exclude one another."""
+        predicates = [made[0] for made in self.nodes if isinstance(made, tuple) and isinstance(made[0], Predicate)]
+        by_name = self.fields.request.schema.by_name
+        values = {
+            name: examples(by_name[name], [test for test in predicates if test.column == name])
+            for name in dict.fromkeys(test.column for test in predicates)
+        }
+        answers = {
+            test: sum(1 << index for index, value in enumerate(values[test.column]) if test.matches(value))
+            for test in set(predicates)
+        }
+        everything = {name: (1 << len(listed)) - 1 for name, listed in values.items()}
+        done: dict[tuple[int, frozenset[tuple[str, int]]], int] = {}
+        waiting: list[tuple[int, dict[str, int], bool]] = [(root, {}, False)]
+        while waiting:
+            node, state, ready = waiting.pop()
+            key, made = (node, frozenset(state.items())), self.nodes[node]
+            if key in done:
+                continue
+            if isinstance(made, float):
+                if math.isnan(made):
+                    raise _no_prediction({name: values[name][_lowest(mask)] for name, mask in state.items()})
+                done[key] = node
+                continue
+            ways = self._ways(made, state, answers, everything)
+            keys = [(child, frozenset(there.items())) for child, there in ways]
+            if not ready:
+                waiting.append((node, state, True))
+                waiting += [(child, there, False) for child, there in reversed(ways)]
+            elif len(ways) == 1:
+                done[key] = done[keys[0]]
+            else:
+                done[key] = self._add((made[0], *(done[one] for one in keys)))
+        return done[root, frozenset()]
+
+    @staticmethod
+    def _ways(
+        made: Any, state: dict[str, int], answers: Mapping[Predicate, int], everything: Mapping[str, int]
+    ) -> list[tuple[int, dict[str, int]]]:
+        """The nodes behind a test that somebody reaches, with the values that are left there."""
+        test, yes, no = made
+        if isinstance(test, bool):
+            return [(yes if test else no, state)]
+        arriving = state.get(test.column, everything[test.column])
+        sides = ((yes, arriving & answers[test]), (no, arriving & ~answers[test]))
+        return [(child, {**state, test.column: mask}) for child, mask in sides if mask]
 
     def predicate(self, element: Element, yes: int, no: int, unknown: int) -> int:
         """A predicate with three ways out; a nest of them is followed once for each way, so that is bounded."""
@@ -461,6 +541,19 @@ class Diagram:
             test = made[0]
             node = made[1] if (test if isinstance(test, bool) else test.matches(value)) else made[2]
         return float(made)
+
+
+def _lowest(mask: int) -> int:
+    """The index of the lowest bit."""
+    return (mask & -mask).bit_length() - 1
+
+
+def _no_prediction(record: Mapping[str, Value | None]) -> ModelRefused:
+    shown = ", ".join(f"{name} = {'missing' if value is None else value}" for name, value in record.items())
+    return ModelRefused(
+        f"The model gives no prediction for some people whom the dataset admits, such as {shown or 'everybody'}. Have "
+        "the columns declared as they were in training, or give the model a default."
+    )
 
 
 def _known(column: Column, test: InputTest) -> Predicate | bool:

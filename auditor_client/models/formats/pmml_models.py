@@ -10,11 +10,12 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.favourable import favourable_classes
 from auditor_client.models.formats.decisions import Adding, by_choice, one_number, two_classes
 from auditor_client.models.formats.links import exp, logistic
+from auditor_client.models.formats.pmml_dictionary import predicted_number, rescaled
 from auditor_client.models.formats.pmml_fields import Diagram, Fields, PmmlField, attribute, number, same
 from auditor_client.models.formats.pmml_networks import network
 from auditor_client.models.formats.pmml_terms import PmmlModel, indicator, number_term, product
 from auditor_client.models.formats.pmml_vectors import vector_machine
-from auditor_client.models.formats.tree_tables import TestTable, made, tree_of_rules, tree_table
+from auditor_client.models.formats.tree_tables import TestTable, made, tree_of_rules
 from auditor_client.models.read_model import ReadModel
 from shared.rules import Predicate, Rule
 from shared.scores import Axis, RuleTerm, ScoreTree, TableTerm, Term, Terms, Trees
@@ -36,9 +37,8 @@ def decide(model: PmmlModel) -> ReadModel:
     Raises:
         ModelRefused: It is not known, or some of it is not.
     """
-    targets = model.element.find("Targets")
-    if targets is not None and any(set(one.attrib) - {"field", "optype"} for one in targets):
-        raise ModelRefused("Targets that rescale or cast a prediction are not read.")
+    if model.classifies and rescaled(model.element) != (1.0, 0.0):
+        raise ModelRefused("Targets that rescale a class are not read.")
     readers: dict[str, Callable[[PmmlModel], ReadModel]] = {
         "TreeModel": _tree, "RegressionModel": _regression, "GeneralRegressionModel": _general, "Scorecard": _scorecard,
         "RuleSetModel": _rules, "NaiveBayesModel": _bayes, "NeuralNetwork": network,
@@ -49,10 +49,16 @@ def decide(model: PmmlModel) -> ReadModel:
     return readers[model.element.tag](model)
 
 
+def _number(document: Adding, model: PmmlModel, image: Callable[[float], float] | None = None) -> ReadModel:
+    """A model that predicts a number, as its Targets and its Output give it."""
+    given, own = predicted_number(model.element), image or float
+    return one_number(document, model.request, model.provenance, image=lambda score: given(own(score)))
+
+
 def _labelled(diagram: Diagram, root: int, labels: list[str], model: PmmlModel) -> ReadModel:
     """A diagram whose leaves are indices of labels."""
     tests = TestTable()
-    table = tree_table(root, diagram.step, tests)
+    table = diagram.table(root, tests)
     wanted = favourable_classes(labels, model.request.favourable)
     if model.request.above is not None:
         raise ModelRefused("The model decides without a score: leave `above` out.")
@@ -139,7 +145,7 @@ def _winner(node: Element) -> str:
 def _tree(model: PmmlModel) -> ReadModel:
     diagram = Diagram(model.fields)
     if not model.classifies:
-        return one_number(_tree_document([model], None, mean=False), model.request, model.provenance)
+        return _number(_tree_document([model], None, mean=False), model)
     labels: list[str] = list(model.classes)
 
     def value(node: Element) -> float:
@@ -162,7 +168,7 @@ def _tree_document(
     for model, weight in zip(models, weights or [1.0] * len(models), strict=True):
         diagram = Diagram(model.fields)
         root = tree_diagram(model, _times(worth, weight), diagram)
-        tables.append(tree_table(root, diagram.step, tests))
+        tables.append(diagram.table(root, tests))
     return made(Trees, kind="trees", precision=models[0].precision, tests=tests.tests, trees=tuple(tables), mean=mean)
 
 
@@ -193,7 +199,8 @@ def _regression_table(table: Element, fields: Fields) -> Terms:
             else:
                 terms.append(product([named] * 2 if exponent == 2 else [], weight))
         elif part.tag == "CategoricalPredictor":
-            terms.append(indicator(fields[attribute(part, "name")], attribute(part, "value"), weight))
+            named = fields[attribute(part, "name")]
+            terms.append(indicator(named, attribute(part, "value"), weight, of_missing=True))
         elif part.tag == "PredictorTerm":
             terms.append(product([fields[attribute(one, "field")] for one in part.findall("FieldRef")], weight))
         elif part.tag != "Extension":
@@ -215,14 +222,19 @@ def _by_regression(documents: Sequence[Adding], names: list[str], method: str, m
     if not model.classifies:
         if len(documents) != 1:
             raise ModelRefused("A regression has one RegressionTable.")
-        return one_number(documents[0], model.request, model.provenance, image=_IMAGES[method])
+        return _number(documents[0], model, _IMAGES[method])
     alone = len(documents) == 2 and isinstance(documents[1], Terms) and not documents[1].terms
     if alone and documents[1].base == 0 and method in ("logit", "softmax"):  # type: ignore[union-attr]
         return two_classes(
             documents[0], model.request, model.provenance, classes=(names[1], names[0]),
             decides=lambda score: score >= 0, shares=lambda score: (1.0 - logistic(score), logistic(score)),
         )  # fmt: skip
-    if method in ("softmax", "none") and len(documents) >= 2:
+    if method == "none":
+        raise ModelRefused(
+            "A classification with normalizationMethod `none` is not read: makers mean different things by it. Save "
+            "the model with softmax or logit, or as a regression."
+        )
+    if method == "softmax" and len(documents) >= 2:
         return by_choice(documents, model.request, model.provenance, classes=names)
     raise ModelRefused(f"A classification of {len(documents)} tables by {method!r} is not read.")
 
@@ -322,10 +334,10 @@ def _scorecard(model: PmmlModel) -> ReadModel:
                 onward = diagram.predicate(predicates[index], leaves[index], leaves[index], onward)
             else:
                 onward = diagram.predicate(predicates[index], leaves[index], onward, onward)
-        tables.append(tree_table(onward, diagram.step, tests))
+        tables.append(diagram.table(onward, tests))
     base = number(model.element, "initialScore", 0.0)
     document = made(Trees, kind="trees", precision="float64", base=base, tests=tests.tests, trees=tuple(tables))
-    return one_number(document, model.request, model.provenance)
+    return _number(document, model)
 
 
 def _rules(model: PmmlModel) -> ReadModel:
@@ -407,13 +419,15 @@ def _mining(model: PmmlModel) -> ReadModel:
         raise ModelRefused("Segments are read that are for everybody: their predicate is True.")
     inner = [next((child for child in one if child.tag.endswith(("Model", "Scorecard"))), None) for one in segments]
     models = [replace(model, element=one) for one in inner if one is not None]
+    if any(one.element.find("Targets") is not None for one in models) and method != "modelChain":
+        raise ModelRefused("Targets of a segment are not read.")
     if method == "modelChain":
         return _chain(models, model)
     if len(models) != len(segments) or any(one.element.tag != "TreeModel" for one in models):
         raise ModelRefused("Ensembles are read of TreeModels.")
     weights = [number(one, "weight", 1.0) for one in segments]
     if not model.classifies:
-        return one_number(_sum(models, method, weights), model.request, model.provenance)
+        return _number(_sum(models, method, weights), model)
     labels = list(model.classes) or sorted(
         {_winner(node) for one in models for node in one.element.iter("Node") if node.get("score")}
     )
@@ -462,9 +476,10 @@ def _chain(models: Sequence[PmmlModel], model: PmmlModel) -> ReadModel:
         raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
     document = _sum(trees, method, [number(one, "weight", 1.0) for one in parts])
     output = first.element.find("Output")
-    names = [] if output is None else [one.get("name") for one in output.findall("OutputField")]
+    fields = [] if output is None else output.findall("OutputField")
+    names = [one.get("name") for one in fields if one.get("feature", "predictedValue") == "predictedValue"]
     tables = last.element.findall("RegressionTable")
-    factor, constant = _rescaled(first.element)
+    factor, constant = rescaled(first.element)
     link = last.element.get("normalizationMethod", "none")
     predictors = list(tables[0]) if tables else []
     plain = len(predictors) == 1 and predictors[0].tag == "NumericPredictor" and predictors[0].get("name") in names
@@ -479,7 +494,7 @@ def _chain(models: Sequence[PmmlModel], model: PmmlModel) -> ReadModel:
         return image(intercept + coefficient * (score * factor + constant))
 
     if not last.classifies:
-        return one_number(document, model.request, model.provenance, image=rising)
+        return _number(document, model, rising)
     if len(tables) != 2 or link not in ("logit", "softmax"):
         raise ModelRefused("The regression of a chain is read of two classes by logit or softmax.")
     names_of = (attribute(tables[1], "targetCategory"), attribute(tables[0], "targetCategory"))
@@ -487,15 +502,3 @@ def _chain(models: Sequence[PmmlModel], model: PmmlModel) -> ReadModel:
         document, model.request, model.provenance, classes=names_of, decides=lambda score: rising(score) >= 0.5,
         shares=lambda score: (1.0 - rising(score), rising(score)),
     )  # fmt: skip
-
-
-def _rescaled(element: Element) -> tuple[float, float]:
-    """What the sum is multiplied with, and what is added then."""
-    targets = element.find("Targets")
-    one = None if targets is None else targets.find("Target")
-    if one is None:
-        return 1.0, 0.0
-    factor = number(one, "rescaleFactor", 1.0)
-    if set(one.attrib) - {"field", "optype", "rescaleConstant", "rescaleFactor"} or len(one) or factor <= 0:
-        raise ModelRefused("Targets are read that only rescale, with a positive rescaleFactor.")
-    return factor, number(one, "rescaleConstant", 0.0)

@@ -12,6 +12,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.favourable import favourable_classes
 from auditor_client.models.formats.decisions import by_choice, by_threshold, one_number, two_classes
 from auditor_client.models.formats.links import logistic
+from auditor_client.models.formats.pmml_dictionary import predicted_number
 from auditor_client.models.formats.pmml_fields import attribute, number
 from auditor_client.models.formats.pmml_terms import PmmlModel, number_term
 from auditor_client.models.formats.tree_tables import made
@@ -65,7 +66,10 @@ def network(model: PmmlModel) -> ReadModel:
             raise ModelRefused("A NeuralNetwork of numbers is read with one output that is not normalised.")
         [(neuron, expression)] = outputs
         slope, shift = _of_target(expression)
-        return one_number(alone(neuron), model.request, model.provenance, image=lambda score: (score - shift) / slope)
+        given = predicted_number(model.element)
+        return one_number(
+            alone(neuron), model.request, model.provenance, image=lambda score: given((score - shift) / slope)
+        )
     if any(expression.tag != "NormDiscrete" for _, expression in outputs) or len(outputs) < 2:
         raise ModelRefused("A NeuralNetwork of classes is read with a NormDiscrete output for each of them.")
     neurons = [neuron for neuron, _ in outputs]

@@ -64,8 +64,8 @@ def number_term(named: PmmlField, weight: float) -> tuple[list[Term], float]:
     return [made(Product, columns=(column.name,), slope=slope, missing=missing)], weight * named.shift
 
 
-def indicator(named: PmmlField, text: str, weight: float) -> Term:
-    """A weight for those whose field has a value."""
+def indicator(named: PmmlField, text: str, weight: float, *, of_missing: bool = False) -> Term:
+    """A weight for those whose field has a value; with `of_missing`, 0 for those for whom it is missing."""
     column = named.column
     if named.cuts is not None:
         listed = [same(result, text) for _, _, result in named.cuts]
@@ -85,6 +85,8 @@ def indicator(named: PmmlField, text: str, weight: float) -> Term:
         filled = weight * any(same(value, named.replacement) and named.answer(value, "eq", [text]) for value in values)
         axis = Axis(column=column.name, values=values, missing=True)
         return made(TableTerm, axes=(axis,), table=(*table, filled))
+    if of_missing and column.nullable:
+        return made(TableTerm, axes=(Axis(column=column.name, values=values, missing=True),), table=(*table, 0.0))
     return made(TableTerm, axes=(Axis(column=column.name, values=values),), table=table)
 
 

@@ -10,6 +10,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.favourable import favourable_classes
 from auditor_client.models.formats.decisions import by_choice, by_threshold, one_number
 from auditor_client.models.formats.links import negated
+from auditor_client.models.formats.pmml_dictionary import predicted_number
 from auditor_client.models.formats.pmml_fields import PmmlField, array, attribute, finite, number
 from auditor_client.models.formats.pmml_terms import PmmlModel, indicator, number_term
 from auditor_client.models.formats.tree_tables import made
@@ -35,7 +36,7 @@ def vector_machine(model: PmmlModel) -> ReadModel:
     if not model.classifies:
         if len(documents) != 1:
             raise ModelRefused("A regression has one SupportVectorMachine.")
-        return one_number(documents[0], model.request, model.provenance)
+        return one_number(documents[0], model.request, model.provenance, image=predicted_number(element))
     wins = element.get("maxWins", "false").strip().lower()
     if wins not in ("true", "false", "1", "0"):
         raise ModelRefused(f"maxWins is {wins[:40]!r}, and has to be true or false.")

@@ -43,7 +43,7 @@ def is_onnx(content: bytes) -> bool:
 def is_pmml(content: bytes) -> bool:
     """XML whose first element is PMML, as far as the beginning shows."""
     head = content[:_HEAD_BYTES].lstrip(b"\xef\xbb\xbf \r\n\t")
-    return head[:1] == b"<" and b"<PMML" in head
+    return head[:1] == b"<" and re.search(rb"<([\w.-]{1,40}:)?PMML[\s>]", head) is not None
 
 
 def _is_json(content: bytes) -> bool:

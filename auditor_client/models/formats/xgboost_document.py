@@ -5,6 +5,7 @@ what the model predicts.
 """
 
 import json
+import math
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -102,6 +103,10 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
         raise ModelRefused(
             f"{name} has the booster {booster['name'].text()[:40]!r}. Read is gbtree: not dart, nor gblinear."
         )
+    if booster.get("weight_drop") is not None:
+        raise ModelRefused(
+            f"{name} is a dart booster, whose trees have weights of their own: train with booster='gbtree'."
+        )
     booster.known("name", "model")
     model = booster["model"].known("gbtree_model_param", "iteration_indptr", "tree_info", "trees", "cats")
     parameters = learner["learner_model_param"].known(
@@ -171,10 +176,15 @@ def _tree(part: DocumentPart, features: int) -> XGBoostTree:
     left, right = (part[name].integers(-1, nodes - 1, nodes) for name in ("left_children", "right_children"))
     require_tree(left, right, what=part.path)
     condition = part["split_conditions"].numbers(nodes)
-    if not np.isfinite(condition[np.array(left) == -1]).all() or np.isnan(condition).any():
-        raise ModelRefused(f"{part.path}: a leaf's value or a threshold is not finite.")
     split_type = part.get("split_type")
     kinds = [0] * nodes if split_type is None else split_type.integers(0, 1, nodes)
+    if any(kind == 1 and math.isnan(value) for kind, value in zip(kinds, condition.tolist(), strict=True)):
+        raise ModelRefused(
+            f"{part.path} splits on categories as XGBoost before 3.1 writes them, without their names: they are read "
+            "since 3.1. Train the model, or save it again, with XGBoost 3.1 or later."
+        )
+    if not np.isfinite(condition[np.array(left) == -1]).all() or np.isnan(condition).any():
+        raise ModelRefused(f"{part.path}: a leaf's value or a threshold is not finite.")
     return XGBoostTree(
         part["split_indices"].integers(0, max(features - 1, 0), nodes), condition.astype(np.float32).tolist(),
         [bool(one) for one in part["default_left"].integers(0, 1, nodes)], left, right,

@@ -1,0 +1,126 @@
+"""The elements and attributes of PMML that may stand in a file that is read; any other is refused by its name.
+
+The readers use those that change a prediction, and refuse the values that they do not read. What is listed beside them
+changes no prediction: names, counts, statistics, explanations, how the model was trained.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from xml.etree.ElementTree import Element  # the type; defusedxml parses
+
+from auditor_client.errors import ModelRefused
+
+SKIPPED: Final[Mapping[str, str]] = {
+    "Header": "says who made the file",
+    "MiningBuildTask": "says how the model was trained",
+    "Extension": "changes no prediction, by the standard",
+    "ModelStats": "statistics of the training data",
+    "ModelExplanation": "measures of the model's quality",
+    "ModelVerification": "records to compare with, which are compared",
+    "Partition": "statistics of a node",
+    "DefineFunction": "a function: a field that calls one is refused",
+    "PCovMatrix": "covariances of the parameters",
+    "EventValues": "of survival models, which are refused",
+    "Categories": "the names of a factor's values; a contrast matrix is refused",
+    "InlineTable": "rows, which the element around it uses",
+    "Array": "values, which the element around it uses",
+}
+"""Elements with all that is in them, and why nothing in them is looked at here."""
+
+_MODEL: Final = "modelName functionName algorithmName isScorable x-mathContext"
+_VOCABULARY: Final[Mapping[str, str]] = {
+    "PMML": "version x-baseVersion",
+    "DataDictionary": "numberOfFields",
+    "DataField": "name optype dataType displayName",
+    "Value": "value property displayValue",
+    "Interval": "closure leftMargin rightMargin",
+    "TransformationDictionary": "", "LocalTransformations": "",
+    "DerivedField": "name displayName optype dataType",
+    "Constant": "dataType",
+    "FieldRef": "field mapMissingTo",
+    "NormContinuous": "field outliers mapMissingTo",
+    "LinearNorm": "orig norm",
+    "NormDiscrete": "field value method mapMissingTo",
+    "Discretize": "field mapMissingTo dataType",
+    "DiscretizeBin": "binValue",
+    "MapValues": "outputColumn defaultValue mapMissingTo dataType",
+    "FieldColumnPair": "field column",
+    "Apply": "function invalidValueTreatment",
+    "MiningSchema": "",
+    "MiningField": "name usageType optype importance outliers lowValue highValue missingValueReplacement "
+    "missingValueTreatment invalidValueTreatment",
+    "Output": "",
+    "OutputField": "name displayName optype dataType targetField feature value ruleFeature algorithm rank rankBasis "
+    "rankOrder segmentId isFinalResult isMultiValued",
+    "Targets": "", "Target": "field optype rescaleConstant rescaleFactor",
+    "TargetValue": "value displayValue",
+    "TreeModel": f"{_MODEL} missingValueStrategy missingValuePenalty noTrueChildStrategy splitCharacteristic",
+    "Node": "id score recordCount defaultChild",
+    "ScoreDistribution": "value recordCount confidence probability",
+    "True": "", "False": "",
+    "SimplePredicate": "field operator value",
+    "SimpleSetPredicate": "field booleanOperator",
+    "CompoundPredicate": "booleanOperator",
+    "RegressionModel": f"{_MODEL} modelType targetFieldName normalizationMethod",
+    "RegressionTable": "intercept targetCategory",
+    "NumericPredictor": "name exponent coefficient",
+    "CategoricalPredictor": "name value coefficient",
+    "PredictorTerm": "name coefficient",
+    "GeneralRegressionModel": f"{_MODEL} targetVariableName modelType targetReferenceCategory linkFunction "
+    "distribution trialsVariable offsetVariable offsetValue modelDF",
+    "ParameterList": "", "Parameter": "name label",
+    "FactorList": "", "CovariateList": "", "Predictor": "name contrastMatrixType",
+    "PPMatrix": "", "PPCell": "value predictorName parameterName",
+    "ParamMatrix": "", "PCell": "targetCategory parameterName beta df",
+    "Scorecard": f"{_MODEL} initialScore useReasonCodes reasonCodeAlgorithm baselineScore baselineMethod",
+    "Characteristics": "", "Characteristic": "name reasonCode baselineScore",
+    "Attribute": "partialScore reasonCode",
+    "RuleSetModel": _MODEL,
+    "RuleSet": "recordCount nbCorrect defaultScore defaultConfidence",
+    "RuleSelectionMethod": "criterion",
+    "SimpleRule": "id score recordCount nbCorrect confidence weight",
+    "CompoundRule": "",
+    "NaiveBayesModel": f"{_MODEL} threshold",
+    "BayesInputs": "", "BayesInput": "fieldName", "BayesOutput": "fieldName", "PairCounts": "value",
+    "TargetValueCounts": "", "TargetValueCount": "value count",
+    "NeuralNetwork": f"{_MODEL} activationFunction normalizationMethod numberOfLayers",
+    "NeuralInputs": "numberOfInputs", "NeuralInput": "id",
+    "NeuralLayer": "numberOfNeurons activationFunction normalizationMethod",
+    "Neuron": "id bias", "Con": "from weight",
+    "NeuralOutputs": "numberOfOutputs", "NeuralOutput": "outputNeuron",
+    "SupportVectorMachineModel": f"{_MODEL} threshold svmRepresentation classificationMethod maxWins",
+    "LinearKernelType": "description",
+    "VectorDictionary": "numberOfVectors", "VectorFields": "numberOfFields", "VectorInstance": "id",
+    "REAL-SparseArray": "n defaultValue", "Indices": "", "REAL-Entries": "",
+    "SupportVectorMachine": "targetCategory alternateTargetCategory threshold",
+    "SupportVectors": "numberOfAttributes numberOfSupportVectors", "SupportVector": "vectorId",
+    "Coefficients": "numberOfCoefficients absoluteValue", "Coefficient": "value",
+    "MiningModel": _MODEL,
+    "Segmentation": "multipleModelMethod missingPredictionTreatment missingThreshold x-missingPredictionTreatment",
+    "Segment": "id weight",
+}  # fmt: skip
+"""Each element that may stand in a file, and its attributes that may."""
+_NEUTRAL: Final = {"isCyclic": ("0",), "referencePoint": ("0", "0.0"), "castInteger": ()}
+"""Attributes that may stand where they say what is so without them."""
+
+
+def require_known(root: Element) -> None:
+    """Refuse a file with an element or an attribute that is not in the vocabulary.
+
+    Raises:
+        ModelRefused: It has one; the text names it.
+    """
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        known = _VOCABULARY.get(element.tag)
+        if known is None:
+            raise ModelRefused(f"The element {element.tag[:60]!r} is not read: it may change what the model predicts.")
+        names = known.split()
+        for name, value in element.attrib.items():
+            if name not in names and not name.startswith("{") and value not in _NEUTRAL.get(name, ()):
+                raise ModelRefused(
+                    f"The attribute {name[:60]!r} ({value[:40]!r}) of {element.tag!r} is not read: it may change "
+                    "what the model predicts."
+                )
+        waiting += [child for child in element if child.tag not in SKIPPED]
