@@ -30,6 +30,8 @@ and every release is estimated:
   registers of 2 to 16 groups of 1 to 5 000 people;
 - `adverse`: the adverse ratio, the difference and the verdict of registers in which hardly anybody has the adverse
   outcome, as `checks.coverage_of_adverse` makes them; the specification has 60 of them: `--registers 60 --worst 8`;
+- `chains`: all intervals of a chain of decisions at once, of 2 to 6 groups of 300 to 200 000 people and 2 to 5 stages;
+  and how often the step that is said to make the difference is the one that does;
 - `scores` and `strata`: what bands of a score say, and conditional parity, one by one and together.
 
 A line has the least and the mean coverage over the registers, which of them was worst, and how many are
@@ -61,7 +63,7 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Estimate, RatioKind
 from auditor_client.estimation.totals import CountedTotals
-from checks import coverage_of_strata
+from checks import coverage_of_chains, coverage_of_strata
 from checks.coverage_of_adverse import rare_register, true_adverse, wrong_verdict
 from checks.coverage_of_joined import joined_releases, questions
 from checks.coverage_of_scores import figures_of, held, releases, scored
@@ -70,6 +72,7 @@ from holder_service.mechanisms.exponential import ExponentialMechanism
 from shared.amounts import parse_nano
 from shared.noise import AdditiveNoise, KeptValue, RandomisedResponseNoise
 from shared.schema import Group
+from testing.invented_chains import ChainRegister
 from testing.invented_pairs import PairRegister
 from testing.invented_registers import Register, judged_register
 from testing.invented_scores import ScoredRegister
@@ -431,6 +434,17 @@ def of_strata(task: Task) -> list[Covered]:
     )
 
 
+def of_chains(task: Task) -> list[Covered]:
+    """All intervals of a chain of decisions at once, and what is said of the step that makes the difference."""
+    register = ChainRegister.invented(task.seed)
+    mechanism = additive(task.seed, parse_nano(register.epsilon))
+    noise, answers = task.supposed(mechanism), released(mechanism, register.counts, task.runs)
+    return _held_covered(
+        task,
+        (coverage_of_chains.held(register, one, noise, level=LEVEL, seed=run) for run, one in enumerate(answers)),
+    )
+
+
 PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "registers": (of_registers, 1.0),
     "scattered": (
@@ -462,6 +476,7 @@ PARTS: Final[dict[str, tuple[Callable[[Task], list[Covered]], float]]] = {
     "joint": (of_joint, 0.15),
     "comparisons": (of_comparisons, 1.0),
     "strata": (of_strata, 0.2),
+    "chains": (of_chains, 0.3),
 }
 """What is measured, and on what part of the registers: some take a hundred times as long as others."""
 

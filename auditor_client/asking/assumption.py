@@ -38,6 +38,12 @@ class Assumption(BaseModel):
         default=None, description="Assumed, instead of --ratio: each group's rate, with commas between them."
     )
 
+    passing: tuple[float, ...] | None = Field(
+        default=None,
+        exclude_if=lambda passing: passing is None,
+        description="Assumed, of a chain: the share who go on at each step, with commas between them [half of them].",
+    )
+
     @model_validator(mode="after")
     def _check(self) -> "Assumption":
         shares = self.shares or (1.0,)
@@ -45,6 +51,8 @@ class Assumption(BaseModel):
         fitting = (
             0 < self.accepted < 1 and 0 < self.ratio <= 1 and 0 < self.positive < 1 and min(rates) >= 0 < max(rates)
         )
+        if self.passing is not None and not all(0 < share <= 1 for share in self.passing):
+            raise QuestionRefused("The shares who go on at each step (`passing`) lie above 0 and at most at 1.")
         if not (self.supposed_people >= 1 and fitting and min(shares) >= 0 < sum(shares)):
             raise QuestionRefused(
                 "Assume at least one person, an accepted and a positive share between 0 and 1, a ratio above 0 and at "

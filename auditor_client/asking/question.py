@@ -12,6 +12,7 @@ from auditor_client.asking.inquiry import Inquiry, ModelDigest
 from auditor_client.asking.mechanisms import settled
 from auditor_client.asking.request import AUTO, STABILITY, VERDICT, AuditRequest
 from auditor_client.asking.source import ReadSource, RuleSource, extended_schema, read_source
+from auditor_client.asking.stages import chained, require_chain_counted
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
@@ -107,10 +108,14 @@ def question_of(read: ReadSource, dataset: DatasetDescription, request: AuditReq
         rules = _stability_rules(tree, source, dataset, request)
     if request.edges is not None:
         request, rules = banded(request, tree, extended_schema(dataset, source.columns))
+    if request.chain is not None:
+        request, rules = chained(request, tree, extended_schema(dataset, source.columns))
     digest = ModelDigest(rules=rules_digest(rules, source.columns), file=read.file)
     inquiry = Inquiry(dataset, request, rules, digest, source)
     if request.edges is not None:
         require_counted(inquiry)
+    if request.chain is not None:
+        require_chain_counted(inquiry)
     if request.strategy == AUTO:
         request = request.changed(strategy=choose_strategy(inquiry))
     return Question(dataset, request, rules, digest, source)

@@ -40,6 +40,8 @@ STRATEGIES: Final = ("verdict", "rules", "pafer")
 """Each is described at its function in `strategies`."""
 VERDICT: Final = STRATEGIES[0]
 AUTO: Final = "auto"
+MODEL: Final = "model"
+"""The stage of a chain that is the decision of the model."""
 MECHANISMS: Final = ("laplace", "gaussian", "exponential", "randomised_response")
 
 PrivacyAmount = str | int | float | Decimal
@@ -160,6 +162,18 @@ class AuditRequest(BaseModel):
         exclude_if=_is_none,
         description="Instead of a model: the column that holds the decisions, declared or linked by `auditor link`.",
     )
+    chain: Annotated[tuple[str, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Instead of one decision: the stages of a chain of decisions, in their order, such as "
+        "selected,visited,unduly; boolean columns, declared or linked, and `model` for the decision of a model.",
+    )
+    contradictions: AmountText = Field(
+        default=None,
+        exclude_if=_is_none,
+        description="Of a chain: a further privacy loss, added to epsilon, to count the people who reached a stage "
+        "without an earlier one.",
+    )
     above: float | None = Field(
         default=None,
         exclude_if=_is_none,
@@ -206,7 +220,7 @@ class AuditRequest(BaseModel):
         for metric in self.metrics:
             if metric not in METRICS:
                 raise QuestionRefused(no_such("metric", metric, METRICS))
-        for name in ("epsilon", "delta", "rho"):
+        for name in ("epsilon", "delta", "rho", "contradictions"):
             _require_amount(name, getattr(self, name))
         if not self.metrics or len(set(self.metrics)) != len(self.metrics):
             raise QuestionRefused(f"Name `metrics`, each once, of {', '.join(METRICS)}.")

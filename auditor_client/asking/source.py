@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.request import MODEL, AuditRequest
 from auditor_client.asking.scope import scope_predicates
 from auditor_client.asking.strata import column_and_bands
 from auditor_client.errors import ModelRefused, QuestionRefused
@@ -21,6 +21,12 @@ from shared.datasets import DatasetDescription
 from shared.problems import PlanRefused
 from shared.rules import Predicate
 from shared.schema import Column, Schema
+
+_ONE_OF_TWO: Final = "Give a model, or name the column that holds the decisions (`decision`): one of the two."
+_ONE_OF_TWO_STAGES: Final = (
+    "A `chain` with the stage model needs a model, and a chain of columns alone has none: give a model exactly where "
+    "the chain names model."
+)
 
 
 class RuleSource(BaseModel):
@@ -42,6 +48,9 @@ class RuleSource(BaseModel):
     thresholds: tuple[float, ...] = ()
     provenance: Provenance | None = None
 
+
+STAGES_MIN: Final = 2
+STAGES_MAX: Final = 12
 
 TREE: Final = RuleSource()
 """Of a tree by hand over declared columns."""
@@ -75,10 +84,13 @@ def read_source(model: Any, dataset: DatasetDescription, request: AuditRequest, 
         ModelRefused: The model cannot be read exactly.
         QuestionRefused: There is no model and no decision, or both, or a column does not fit what is asked of it.
     """
-    if (model is None) == (request.decision is None):
-        raise QuestionRefused("Give a model, or name the column that holds the decisions (`decision`): one of the two.")
+    of_columns = request.decision is not None or (request.chain is not None and MODEL not in request.chain)
+    if (model is None) != of_columns:
+        raise QuestionRefused(_ONE_OF_TWO if request.chain is None else _ONE_OF_TWO_STAGES)
     schema = extended_schema(dataset, own.linked.values())
-    if request.decision is None:
+    if request.chain is not None and of_columns:
+        read, digest = _first_stage(request, schema), None
+    elif request.decision is None:
         read, digest = read_model(model, ModelRequest(schema, request.favourable, request.columns, request.above))
         _require_declared(read.columns, dataset)
     else:
@@ -90,10 +102,10 @@ def read_source(model: Any, dataset: DatasetDescription, request: AuditRequest, 
     scope = scope_predicates(request.where, extended_schema(dataset, known.values()))
     predicates = itertools.chain(scope, *(rule.rule.all_of for rule in read.tree.merged().rules()))
     by = None if request.by is None else column_and_bands(request.by, schema.by_name)[0]
-    named = [*scores, request.label, by, *(predicate.column for predicate in predicates)]
+    named = [*scores, request.label, by, *(request.chain or ()), *(predicate.column for predicate in predicates)]
     source = RuleSource(
         columns=tuple(known[name] for name in dict.fromkeys(named) if name in known),
-        decided=read.decided,
+        decided=_decided_in_chain(read, request, schema) if request.chain else read.decided,
         score=read.score,
         thresholds=read.thresholds,
         provenance=read.provenance,
@@ -128,6 +140,56 @@ def _decisions(request: AuditRequest, schema: Schema) -> ReadModel:
     if request.columns is not None:
         raise QuestionRefused("Only a model has inputs: leave `columns` out.")
     return ReadModel(_decision_tree(column, request), decided=decided(column))
+
+
+def chain_columns(request: AuditRequest, schema: Schema) -> tuple[Column | None, ...]:
+    """The column of each stage of a request's chain; None for the model's decision.
+
+    Raises:
+        QuestionRefused: The chain is too short or too long, names a stage twice, or names something else than a boolean
+            column that is not sensitive.
+    """
+    chain = request.chain or ()
+    if not STAGES_MIN <= len(chain) <= STAGES_MAX or len(set(chain)) != len(chain):
+        raise QuestionRefused(
+            f"A `chain` names from {STAGES_MIN} to {STAGES_MAX} stages, each once; not {', '.join(chain) or 'none'}."
+        )
+    return tuple(None if name == MODEL else _stage_column(name, schema) for name in chain)
+
+
+def _stage_column(name: str, schema: Schema) -> Column:
+    column = column_named(name, schema, "chain")
+    if column.type != "boolean":
+        raise QuestionRefused(
+            f"Column {name!r} is of type {column.type}: a stage of a `chain` is boolean. Link a boolean column "
+            "(`Auditor.link`)."
+        )
+    return column
+
+
+def _first_stage(request: AuditRequest, schema: Schema) -> ReadModel:
+    """The first stage of a chain without a model, as a tree of one split: it says who is decided about."""
+    first = chain_columns(request, schema)[0]
+    if first is None:
+        raise TypeError("A chain with a model is read from the model.")
+    return ReadModel(of_values(first, [True]), decided=decided(first))
+
+
+def _decided_in_chain(read: ReadModel, request: AuditRequest, schema: Schema) -> tuple[Predicate, ...]:
+    """Whom a chain is about: those about whom its first stage decides.
+
+    Raises:
+        QuestionRefused: A model that decides at a later stage does not decide about everybody.
+    """
+    first = chain_columns(request, schema)[0]
+    if first is None or MODEL not in (request.chain or ()):
+        return read.decided
+    if read.decided:
+        raise QuestionRefused(
+            "The model decides only about people who have a value in all of its inputs: name it as the first stage of "
+            "the `chain`, or give a model that decides about everybody."
+        )
+    return decided(first)
 
 
 def _decision_tree(column: Column, request: AuditRequest) -> Tree:

@@ -19,6 +19,7 @@ from auditor_client.asking.request import (
     PREDICTIVE,
     STRATEGIES,
 )
+from auditor_client.asking.stages import CONTRADICTING, contradicting
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.text import no_such
 from shared.plans import Batch, Plan
@@ -92,6 +93,9 @@ def _rules(inquiry: Inquiry) -> Iterator[Batch]:
     for favourable in (True, False):
         cells += _cells(inquiry, inquiry.leaves(favourable), inquiry.label_values(favourable))
     yield batch(inquiry.request, "rules", cells)
+    loss = inquiry.request.contradictions
+    if loss is not None:
+        yield batch(inquiry.request.changed(epsilon=loss), CONTRADICTING, [contradicting(inquiry)])
 
 
 def _pafer(inquiry: Inquiry) -> Iterator[Batch]:

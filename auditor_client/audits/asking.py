@@ -173,12 +173,14 @@ class Asking:
                 "one of them out. The verdicts on all values hold together anyway, and are about all groups."
             )
         on_hand = made(OnHand, own)
+        looks = made(UntilDecided, looking)
+        _require_chain_read(request, reading, on_hand, looks)
         require_joinable(request, reading, on_hand)
         if about is None:
             about = made(About, written)
         elif written:
             raise QuestionRefused(f"{min(written)!r} is part of what is written about the audit: change it there.")
-        return cls(request, reading, on_hand, made(UntilDecided, looking), about)
+        return cls(request, reading, on_hand, looks, about)
 
     def require_one_answer(self) -> Self:
         """The same, for what reads one answer alone.
@@ -256,6 +258,37 @@ def require_joinable(request: AuditRequest, reading: Reading, own: OnHand) -> No
         raise QuestionRefused("The bands of a score are estimated from one answer: leave `join` out.")
     if request.mechanism not in (None, *ADDITIVE):
         raise QuestionRefused(ONLY_ADDED_NOISE)
+
+
+def _require_chain_read(request: AuditRequest, reading: Reading, own: OnHand, looking: UntilDecided) -> None:
+    """Refuse what does not combine with a chain, by its name.
+
+    Raises:
+        QuestionRefused: It does not combine, or belongs to a chain and there is none.
+    """
+    if request.chain is None:
+        if reading.outcome_test or request.contradictions is not None:
+            name = "outcome_test" if reading.outcome_test else "contradictions"
+            raise QuestionRefused(
+                f"`{name}` belongs to a chain of decisions: name its stages (`chain`), or leave it out."
+            )
+        return
+    if not reading.has_intervals:
+        raise QuestionRefused("The plug-in estimator makes no figures of a `chain`: use posterior.")
+    refused = {
+        "joint": reading.joint,
+        "judged": reading.judged is not None,
+        "join": own.join,
+        "until_decided": looking != ONCE,
+        "bands": own.bands is not None,
+        "group_totals": own.group_totals is not None,
+    }
+    for name, given in refused.items():
+        if given:
+            raise QuestionRefused(
+                f"`{name}` does not combine with a `chain`, whose intervals hold together at the level anyway and are "
+                "about all groups, from one answer: leave one of them out."
+            )
 
 
 def made(kind: type[Values], values: Mapping[str, Any]) -> Values:

@@ -67,10 +67,12 @@ def require_comparable(request: AuditRequest, reading: Reading) -> None:
     """Refuse before anything is spent what could not be compared afterwards.
 
     Raises:
-        QuestionRefused: The first metric is a pair of rates, there are strata, or there would be no intervals.
+        QuestionRefused: The first metric is a pair of rates, there are strata, a chain or no intervals.
     """
     if request.by is not None:
         raise QuestionRefused("Figures within each value (`by`) are of one model: audit each by itself.")
+    if request.chain is not None:
+        raise QuestionRefused("A chain of decisions has one model at most: audit each `chain` by itself.")
     if request.metrics[0] == ODDS:
         raise QuestionRefused("Equalized odds are two figures: compare equal-opportunity instead.")
     if not reading.has_intervals:

@@ -1,6 +1,7 @@
 """Findings as pandas DataFrames: the shape that users of Fairlearn's MetricFrame know."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
@@ -8,6 +9,11 @@ from auditor_client.estimation.results import Estimate
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of
+
+if TYPE_CHECKING:
+    from auditor_client.estimation.chain_figures import ChainFigures
+
+_ENDS: Final = {"": "value", "_low": "low", "_high": "high"}
 
 
 def frame(finding: Finding) -> pd.DataFrame:
@@ -33,6 +39,27 @@ def frame(finding: Finding) -> pd.DataFrame:
         for group in parity_of(finding.estimates[metric], rate).groups
     ]
     return pd.DataFrame(rows).set_index(["metric", "figure", *sensitive])
+
+
+def chain_table(figures: "ChainFigures", sensitive: Sequence[str]) -> pd.DataFrame:
+    """Every stage of a chain for every group.
+
+    Returns:
+        Indexed by stage and the sensitive columns, with columns people, rate (of those who reached the stage before)
+        and reached (of everybody), ratio and chain_ratio (of step and chain, to the reference group; missing there) and
+        contribution, each with its ends `_low` and `_high`.
+    """
+    compared = {one.group: one.steps for one in figures.comparisons}
+    rows = []
+    for number, step in enumerate(figures.steps):
+        for index, group in enumerate(figures.groups):
+            found = {"people": step.people[index], "rate": step.rates[index], "reached": step.reached[index]}
+            if group in compared:
+                one = compared[group][number]
+                found |= {"ratio": one.ratio, "chain_ratio": one.chain, "contribution": one.contribution}
+            ends = {f"{name}{end}": getattr(one, field) for name, one in found.items() for end, field in _ENDS.items()}
+            rows.append({"stage": step.stage, **dict(zip(sensitive, group, strict=True)), **ends})
+    return pd.DataFrame(rows).set_index(["stage", *sensitive])
 
 
 def group_table(finding: Finding) -> pd.DataFrame:

@@ -77,7 +77,7 @@ class Questioning:
             QuestionRefused: What is asked does not fit the dataset or the auditor's own data.
         """
         request, own = settled(asking.request, description), asking.own
-        self._on_step("Reading the model" if request.decision is None else "Making the plan")
+        self._on_step("Making the plan" if model is None else "Reading the model")
         columns = OwnColumns(auditor, self._linked.of(description.name))
         read = _read(model, description, request, columns, beside)
         question = question_of(read, description, request)
@@ -89,7 +89,7 @@ class Questioning:
             self._on_step(NOT_COUNTED)
         elif data is not None:
             question = question.changed(assumption=counted(question, data.count))
-            if request.strategy == AUTO and request.edges is None:
+            if request.strategy == AUTO and request.edges is None and request.chain is None:
                 question = question.changed(strategy=choose_strategy(question))
         if own.bands is not None:
             if data is None or request.edges is not None:
@@ -97,7 +97,7 @@ class Questioning:
             edges = data.edges(score_of(question.rules, question.schema), own.bands)
             request = request.changed(edges=edges, assumption=question.request.assumption)
             question = question_of(read, description, request)
-        if request.strategy == AUTO and question.request.edges is None:
+        if request.strategy == AUTO and request.chain is None and question.request.edges is None:
             self._say_choice(question)
         return PosedQuestion(question, data, auditor)
 

@@ -88,6 +88,18 @@ class AuditResult(Shown, Finding):
 
         return self._marked(frame(self))
 
+    def chain_frame(self) -> "pd.DataFrame":
+        """Every stage of a chain for every group as a pandas DataFrame, indexed by stage and group.
+
+        Raises:
+            QuestionRefused: The audit is not about a chain.
+        """
+        from auditor_client.audits.frames import chain_table  # noqa: PLC0415
+
+        if self.chain is None:
+            raise QuestionRefused("The audit is not about a chain of decisions: ask with `chain`.")
+        return self._marked(chain_table(self.chain, self.plan.sensitive))
+
     def plot(self, metric: str | None = None, *, ax: "Axes | Sequence[Axes] | None" = None) -> "Figure":
         """The groups' rates with their intervals, as a matplotlib figure.
 

@@ -30,6 +30,7 @@ from auditor_client.findings.answers import (
     RateCounts,
     merged_rows,
     read_bands,
+    read_chain,
 )
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.insight import rule_counts
@@ -212,6 +213,9 @@ def finding(
         budget=budget,
         versions=program_versions(),
         scores=None if bands is None else of_each.scores(bands, chosen, question.reference),
+        chain=None
+        if question.request.chain is None
+        else reading.chain(read_chain(stored.release, question), question.reference),
         by_stratum={
             metric: reading.conditional(metric, strata, of_parts, question.reference) for metric in metrics if strata
         },

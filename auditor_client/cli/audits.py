@@ -47,7 +47,7 @@ def plan(
         float | None,
         typer.Option(help="Instead of --epsilon: the width that the interval is to have.", rich_help_panel=PRIVACY),
     ] = None,
-    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "edition"))],
+    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "outcome_test", "edition"))],
     own: Annotated[OnHandAndLooks, Without(("reuse",))],
     output: Output,
     connection: Reaching,
@@ -120,8 +120,10 @@ def compare(
     second: ModelFile,
     *,
     dataset: Dataset,
-    request: Annotated[AuditRequest, Without(("decision", "reference", "version", "draw", "by"))],
-    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level", "edition"))],
+    request: Annotated[
+        AuditRequest, Without(("decision", "chain", "contradictions", "reference", "version", "draw", "by"))
+    ],
+    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level", "outcome_test", "edition"))],
     own: Annotated[OnHand, Without(("reuse", "join"))],
     output: Output,
     connection: Connection,

@@ -54,8 +54,10 @@ SPELLED: Final[Mapping[str, Flag]] = {
     "type": Flag(completed=COLUMN_TYPES),
     "where": Flag(split=False, panel=AUDITED),  # a condition may hold commas
     "version": Flag("--records-version", panel=AUDITED),
-    **dict.fromkeys(("decision", "favourable", "above", "label", "columns", "intervention"), Flag(panel=AUDITED)),
-    **dict.fromkeys(("epsilon", "delta", "rho", "upper", "draw", "refines"), Flag(panel=PRIVACY)),
+    **dict.fromkeys(
+        ("decision", "chain", "favourable", "above", "label", "columns", "intervention"), Flag(panel=AUDITED)
+    ),
+    **dict.fromkeys(("epsilon", "delta", "rho", "upper", "contradictions", "draw", "refines"), Flag(panel=PRIVACY)),
     "mechanism": Flag(panel=PRIVACY, completed=MECHANISMS),
     "missing": Flag(split=False),
     "features": Flag("--feature", split=False),  # where bins begin holds commas
@@ -65,6 +67,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     **dict.fromkeys(("supports_from", "group_totals"), Flag(kind=Path)),
     "as_json": Flag("--json"),
     "joint": Flag("--joint"),
+    "outcome_test": Flag("--outcome-test"),
     "join": Flag("--join"),
     "until_decided": Flag("--until-decided", panel=PRIVACY),
     "first_look": Flag(panel=PRIVACY),

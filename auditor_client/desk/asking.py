@@ -1,6 +1,6 @@
 """A new audit: what is audited, what is asked, what it would cost and show, and the question itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -8,7 +8,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Response
 
 from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.request import AUTO, METRICS, AuditRequest
+from auditor_client.asking.request import AUTO, METRICS, MODEL, AuditRequest
 from auditor_client.auditor import Auditor
 from auditor_client.audits.asking import Asking, LinkRequest, OnHand, UntilDecided
 from auditor_client.audits.planned import PlannedAudit
@@ -79,7 +79,7 @@ def _new(desk: Desk, sent: SentForm | None = None, fault: str = "") -> Response:
     with desk.auditor() as auditor:
         datasets = auditor.datasets()
     typed = {} if sent is None else sent.typed
-    named = field_of(fault, ("dataset", "model", "decision", "other"))
+    named = field_of(fault, ("dataset", "chain", "model", "decision", "other"))
     return page(
         desk, "new.html.j2", section="New audit", datasets=datasets, typed=typed, fault=in_labels(fault), named=named,
         status=422 if fault else 200,
@@ -90,18 +90,22 @@ def _new(desk: Desk, sent: SentForm | None = None, fault: str = "") -> Response:
 def begin(desk: TheDesk, sent: Sent) -> Response:
     """Keep the model's file, and ask further."""
     dataset, decision = sent.typed.get("dataset", ""), sent.typed.get("decision", "").strip()
+    chain = tuple(name.strip() for name in sent.typed.get("chain", "").split(",") if name.strip())
     if not dataset:
         return _new(desk, sent, "Choose the `dataset` that the audit is about.")
-    if bool(decision) == ("model" in sent.files):
+    if chain and (fault := _fault_of_chain(chain, decision, sent)):
+        return _new(desk, sent, fault)
+    if not chain and bool(decision) == ("model" in sent.files):
         return _new(desk, sent, "`model`: choose a file, or name a column of decisions; one of both.")
     if decision and "other" in sent.files:
         return _new(desk, sent, "A second model (`other`) is compared with a first: leave `decision` empty.")
     if decision and decision not in _columns(desk, dataset, decision):
         return _new(desk, sent, f"`decision`: {decision!r} is no column there. Send a file of decisions first.")
     draft = desk.draft(dataset)
-    draft.decision = decision or None
+    draft.decision, draft.chain = decision or None, chain
     if "other" not in sent.files:  # a name is one model's
-        draft.defaults["model_name"] = decision or sent.files["model"].filename or ""
+        upload = sent.files.get("model")
+        draft.defaults["model_name"] = decision or (upload.filename if upload else None) or ""
     for name, upload in sent.files.items():
         path = desk.keep_file(draft.folder, upload.filename or name, upload.file)
         try:
@@ -111,6 +115,15 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
             return _new(desk, sent, f"`{name}`: {error}")
         draft.model, draft.other = (path, draft.other) if name == "model" else (draft.model, path)
     return go(desk, f"/new/{draft.id}")
+
+
+def _fault_of_chain(chain: Sequence[str], decision: str, sent: SentForm) -> str:
+    """What is wrong with a chain that was typed, as far as the page sees it; empty if nothing is."""
+    if decision or "other" in sent.files:
+        return "A `chain` has stages instead of one decision and of a second model: leave `decision` and `other` empty."
+    if (MODEL in chain) != ("model" in sent.files):
+        return "A `chain` names the stage model exactly where a model’s file is chosen."
+    return ""
 
 
 def _require_model_file(path: Path) -> None:
@@ -262,6 +275,8 @@ def arguments(draft: DraftQuestion) -> dict[str, Any]:
     """What was typed and sent, as the arguments of `Auditor.audit` other than model, dataset, groups and ε."""
     typed = {name: text for name, text in draft.typed.items() if name not in ("sensitive", "epsilon")}
     given: dict[str, Any] = {**values_of(typed, KINDS), **draft.files}
+    if draft.chain:
+        given["chain"] = list(draft.chain)
     return given if draft.decision is None else {**given, "decision": draft.decision}
 
 

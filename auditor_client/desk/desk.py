@@ -35,6 +35,7 @@ class DraftQuestion:
         folder: Where its files are, in the desk's own private folder.
         model, other: Files of models; None if a column holds the decisions, or there is no second one.
         decision: That column.
+        chain: The stages of a chain of decisions; empty for one decision.
         typed: What was typed, by field.
         files: Files that came with it, by field.
         defaults: What fields have that nobody typed in yet.
@@ -48,6 +49,7 @@ class DraftQuestion:
     model: Path | None = None
     other: Path | None = None
     decision: str | None = None
+    chain: tuple[str, ...] = ()
     typed: dict[str, str] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)
@@ -59,6 +61,8 @@ class DraftQuestion:
     @property
     def subject(self) -> str:
         """What is audited, in a few words."""
+        if self.chain:
+            return f"the chain {' → '.join(self.chain)}"
         if self.model is None:
             return f"the decisions in {self.decision}"
         return self.model.name if self.other is None else f"{self.model.name} and {self.other.name}"

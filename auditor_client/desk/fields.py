@@ -26,6 +26,8 @@ LABELS: Final[Mapping[str, str]] = {
     "upper": "Largest answer, people", "favourable": "Favourable classes", "columns": "Columns of the model’s inputs",
     "intervention": "Kind of decision",
     "decision": "Column of decisions", "above": "Favourable above a score of", "label": "Label column",
+    "chain": "Stages of a chain of decisions", "contradictions": "ε to count contradictions",
+    "outcome_test": "Last step is an outcome test", "passing": "Shares who go on",
     "edges": "Edges of a score’s bands", "within": "Stability within", "free": "Stability: free columns",
     "version": "Version of the records", "refines": "Refines the release", "people": "How many people",
     "accepted": "Share accepted", "positive": "Share with a true label", "ratio": "Ratio",
@@ -67,7 +69,7 @@ _HINTS: Final[Mapping[str, str]] = {
 _FILES: Final = ("supports_from", "group_totals")
 _LINES: Final = ("where", "missing", "features")
 """Fields of which each line is one, because a value may hold commas."""
-_APART: Final = ("sensitive", "epsilon", "metrics", "decision", "assumption", "features")
+_APART: Final = ("sensitive", "epsilon", "metrics", "decision", "chain", "assumption", "features")
 """Fields that the page shows in its own way."""
 _FIRST: Final = ("favourable", "intervention", "people", "where", "by", "strategy", "mechanism")
 """Fields that are asked first; the others stand in sections that are folded."""

@@ -19,7 +19,7 @@ from shared.approvals import Approval
 
 COMPARED_WITHOUT: Final = (
     "until_decided", "first_look", "decision", "reference", "version", "draw", "by", "estimator", "negative",
-    "too_large", "level", "join",
+    "too_large", "level", "join", "chain", "contradictions", "outcome_test",
 )  # fmt: skip
 """What a comparison of two models does not take, as the command has it."""
 _QUESTION: Final = "question.json"

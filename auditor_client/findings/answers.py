@@ -26,8 +26,11 @@ from auditor_client.asking.request import (
     PREDICTIVE,
     STABILITY,
 )
+from auditor_client.asking.stages import contradicting as contradicting_cell
+from auditor_client.asking.stages import stage_cell
 from auditor_client.errors import EstimationRefused, HolderLied
 from auditor_client.estimation.band_counts import BandCounts, histograms
+from auditor_client.estimation.chain_counts import ChainCounts
 from auditor_client.estimation.crossed_measurements import CrossedMeasurement, Sides
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, SizeBounds, Supports
 from auditor_client.estimation.results import RatioKind
@@ -302,6 +305,31 @@ def read_bands(release: Release, inquiry: Inquiry, edges: tuple[float, ...]) -> 
         negative=by_value.get(LabelValue.NEGATIVE, ()),
         upward=inquiry.rules[-1].favourable,
     )
+
+
+def read_chain(release: Release, inquiry: Inquiry) -> ChainCounts:
+    """Read a verified release, to this question or to another, as the stages of a chain.
+
+    Raises:
+        EstimationRefused: The release does not count how far people came.
+    """
+    merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
+    cells, chain = AskedCells(release.plan), inquiry.request.chain or ()
+
+    def counted(rules: Sequence[Rule], *, restrict: bool) -> NoisyCounts:
+        where = cells.cover(alternatives(inquiry, rules, None, restrict=restrict), inquiry.column_ids)
+        if where is None:
+            raise EstimationRefused("The release does not count the stages of the chain.")
+        return answered_cells(release, where, merged)[0]
+
+    by_reached = [
+        counted([rule.rule for rule in inquiry.rules if rule.leaf.origin == stage_cell(reached)], restrict=True)
+        for reached in range(len(chain) + 1)
+    ]
+    contradicting = None
+    if inquiry.request.contradictions is not None:
+        contradicting = counted(contradicting_cell(inquiry).any_of, restrict=False)
+    return ChainCounts(inquiry.groups, chain, histograms(by_reached), contradicting)
 
 
 def _counted_values(inquiry: Inquiry) -> tuple[LabelValue | None, ...]:

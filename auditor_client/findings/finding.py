@@ -26,6 +26,7 @@ from shared.plans import Plan
 from shared.releases import Release, SigningKey
 
 if TYPE_CHECKING:  # importing the estimators takes a second
+    from auditor_client.estimation.chain_figures import ChainFigures
     from auditor_client.estimation.score_bands import ScoreFigures
 
 MetricEstimate = ParityEstimate | OddsEstimate
@@ -67,6 +68,7 @@ class Finding:
         estimates: The figures of each metric that was asked for, in that order; behind them those of the other outcome
             where nobody said what kind of decision it is.
         scores: What bands of a score say beside that; None without bands, or without intervals.
+        chain: What the stages of a chain say; None without a chain.
         by_stratum: What was found within each stratum and over them, by metric; empty without strata.
         holder_url: Who answered.
         budget: The auditor's account after the audit; None if the holder did not answer.
@@ -83,6 +85,7 @@ class Finding:
     budget: Budget | None
     versions: Mapping[str, str]
     scores: "ScoreFigures | None" = None
+    chain: "ChainFigures | None" = None
     by_stratum: Mapping[str, ConditionalParity] = field(default_factory=dict, repr=False)
     about: About = NOTHING
 

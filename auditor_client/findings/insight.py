@@ -46,8 +46,9 @@ def favourable_counts(counts: RateCounts) -> RateCounts:
 
 
 def _distinguishes_rules(question: Question, counts: Mapping[Rate, RateCounts], reading: Reading, rate: Rate) -> bool:
-    if question.request.edges is not None or question.against:
-        return False  # bands of one score, of which `finding.scores` says more; or another model's decisions
+    if question.request.edges is not None or question.request.chain is not None or question.against:
+        # Bands of a score or stages of a chain, of which `Finding` says more; or another model's decisions.
+        return False
     cells = counts[rate].favourable
     whole = len(set(cells)) == len(cells)  # merged groups repeat their cell
     leaves = {leaf_of(name, question) for name in cells}

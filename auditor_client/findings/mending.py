@@ -168,6 +168,10 @@ def _require_tree(question: Question) -> None:
     source = question.source
     if question.request.decision is not None:
         raise QuestionRefused("These decisions were made already: there is no model to mend.")
+    if question.request.chain is not None:
+        raise QuestionRefused(
+            "The rules of this answer are the stages of a chain: audit the model by itself to mend it."
+        )
     if source.columns or source.score is not None or source.decided or question.request.edges is not None:
         raise QuestionRefused(
             "Only trees and lists of rules over the dataset's own columns are mended leaf by leaf. Of a score, audit "

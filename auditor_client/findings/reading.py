@@ -11,6 +11,7 @@ from auditor_client.asking.request import ADVERSE, ODDS, OPPORTUNITY, PARITY
 from auditor_client.asking.strata import Stratum
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
+from auditor_client.estimation.chain_counts import ChainCounts
 from auditor_client.estimation.drawing import DRAWS, EDITIONS, LATEST, Drawing
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES, Rate, RateCounts
@@ -20,6 +21,7 @@ from auditor_client.text import no_such
 from shared.schema import Group
 
 if TYPE_CHECKING:
+    from auditor_client.estimation.chain_figures import ChainFigures
     from auditor_client.estimation.results import OddsEstimate, ParityEstimate
     from auditor_client.estimation.score_bands import ScoreFigures
 
@@ -27,7 +29,7 @@ ESTIMATORS: Final = ("posterior", "plug-in")
 FOUR_FIFTHS: Final = 0.8
 """The threshold of the four-fifths rule, which is about selection rates (29 CFR 1607.4 D)."""
 
-UNREAD_BY_TRAININGS: Final = ("estimator", "negative", "too_large", "threshold", "joint", "edition")
+UNREAD_BY_TRAININGS: Final = ("estimator", "negative", "too_large", "threshold", "joint", "outcome_test", "edition")
 """The fields of a reading that say nothing of a training's answer."""
 
 LEVEL_MAX: Final = 0.999
@@ -78,6 +80,12 @@ class Reading(BaseModel):
         default=None,
         exclude_if=lambda least: least is None,
         description="Judge the groups that are shown to have at least so many people, or such a share: 30, 2% [all].",
+    )
+    outcome_test: bool = Field(
+        default=False,
+        exclude_if=operator.not_,
+        description="Of a chain whose last stage says that a suspicion was right: read its last step as an outcome "
+        "test, with what that does not show.",
     )
 
     edition: int = Field(
@@ -243,6 +251,17 @@ class Reading(BaseModel):
             joint=self.joint,
             rule=self.rule,
         ).figures(chosen)
+
+    def chain(self, counts: ChainCounts, reference: Group | None) -> "ChainFigures":
+        """What the stages of a chain say, with intervals that hold together at the level.
+
+        Args:
+            counts: As they were answered.
+            reference: The group to compare others with; by default the largest.
+        """
+        from auditor_client.estimation.chain_figures import chain_figures  # noqa: PLC0415 - see above
+
+        return chain_figures(counts, level=self.level, drawing=self.drawing(), reference=reference)
 
     def conditional(
         self,

@@ -35,6 +35,7 @@ from auditor_client.findings.answers import (
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import rule_counts
 from auditor_client.findings.reading import Reading
+from auditor_client.planning.chain_forecasts import forecast_chain
 from auditor_client.planning.forecasts import (
     Chance,
     Expectation,
@@ -124,7 +125,9 @@ def forecast(
     others = [people for people in OTHER_PEOPLE if people <= most and people != assumption.people]
     return Forecast(
         chosen,
-        strategies=tuple(_by(STRATEGIES, lambda name: expected(question.changed(strategy=name))).values()),
+        strategies=(chosen,)
+        if question.request.chain is not None
+        else tuple(_by(STRATEGIES, lambda name: expected(question.changed(strategy=name))).values()),
         curve=tuple(_by(_multiples(question, CURVE), lambda nano: expected(question.at(nano))).values()) or (chosen,),
         assumption=assumption,
         from_supports=supports is not None,
@@ -135,6 +138,7 @@ def forecast(
         knowing=knowing(question, chosen, supports=supports, reading=each),
         strata=_of_strata(question, supports, each) if question.strata else None,
         joined=None if kept is None else _joined(question, kept, supports, each),
+        chain=forecast_chain(question, reading, supports=supports),
         looks=() if reading.looks is None else tuple(expected(question.at(nano)) for nano in reading.looks.amounts),
     )
 

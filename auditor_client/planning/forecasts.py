@@ -63,6 +63,26 @@ class Chance:
 
 
 @dataclass(frozen=True, slots=True)
+class StepForecast:
+    """What would be seen of one step of a chain for the smallest group.
+
+    Attributes:
+        stage: The name of the stage that the step leads to.
+        passing: The share who are supposed to go on.
+        rate_width: The mean width of the interval of that share.
+        ratio_low, ratio_high: The interval of the ratio to the largest group, as the geometric mean of its ends.
+        bounded: In which share of the simulated audits that interval has both ends; the means are over these.
+    """
+
+    stage: str
+    passing: float
+    rate_width: float
+    ratio_low: float
+    ratio_high: float
+    bounded: float
+
+
+@dataclass(frozen=True, slots=True)
 class StrataForecast:
     """What comparing within strata costs and gives, at the same ε.
 
@@ -119,6 +139,7 @@ class Forecast:
         knowing: Of the chosen question, by what is known beforehand.
         strata: Where groups are to be compared within strata.
         joined: Where the answer is to be joined with kept ones.
+        chain: Of every step of a chain; empty without one.
         looks: Of each look, ascending, where it is asked until decided; all else is then of the last one.
     """
 
@@ -135,6 +156,7 @@ class Forecast:
     strata: StrataForecast | None = None
     joined: JoinedForecast | None = None
     looks: tuple[Expectation, ...] = ()
+    chain: tuple[StepForecast, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

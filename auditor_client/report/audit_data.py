@@ -7,7 +7,7 @@ columns, categories, datasets) are unchanged here: the page escapes them.
 import shlex
 from dataclasses import dataclass, replace
 from datetime import UTC
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.bands import chosen_edge
 from auditor_client.errors import AuditorError
@@ -15,6 +15,7 @@ from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.planning.forecasts import Outlook
 from auditor_client.report import headlines, prose
+from auditor_client.report.chain_data import ChainData, chain_data
 from auditor_client.report.direct_use import direct_use_words
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.figures import MetricSection, metric_section
@@ -36,6 +37,9 @@ from auditor_client.text import amounts_words, loss_words
 from shared.amounts import NANO_PER_UNIT, NO_LOSS
 from shared.metadata import DatasetMetadata
 from shared.wording import date, figure, joined, listed, plain, said, sentence
+
+if TYPE_CHECKING:
+    from auditor_client.estimation.impact import ImpactRatio
 
 _DECIDED: Final = sentence(
     "Decided at look {number} of at most {most}. The looks up to it cost {spent} together; all of them, at {all}, were "
@@ -70,6 +74,7 @@ class AuditData:
     direct_use: str
     sections: tuple[MetricSection, ...]
     strata: StrataData | None
+    chain: ChainData | None
     impact: tuple[tuple[str, tuple[ImpactRow, ...]], ...]
     scores: ScoreData | None
     bars: RuleBars | None
@@ -110,12 +115,13 @@ def audit_data(finding: Finding) -> AuditData:
         direct_use=direct_use_words(finding),
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
         strata=strata_data(finding),
+        chain=chain_data(finding),
         impact=tuple(
             (
                 said("By {columns}", columns=listed(words.columns(columns))),
                 tuple(impact_row(words.group(columns, one.group), one) for one in ratios),
             )
-            for columns, ratios in insight.impact_ratios(finding).items()
+            for columns, ratios in _impact_ratios(finding).items()
         ),
         scores=None
         if finding.scores is None
@@ -144,9 +150,14 @@ def audit_data(finding: Finding) -> AuditData:
     )
 
 
+def _impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio, ...]]":
+    """Of decisions; the stages of a chain have ratios of their own."""
+    return {} if finding.chain is not None else insight.impact_ratios(finding)
+
+
 def _bars(finding: Finding) -> tuple[RuleBars | None, str]:
-    """The rules' shares; where the answers allow none, why; nothing of bands, which are no rules of a model."""
-    if finding.scores is not None:
+    """The rules' shares; where the answers allow none, why; nothing of bands and stages, which are no rules."""
+    if finding.scores is not None or finding.chain is not None:
         return None, ""
     try:
         return rule_bars(finding), ""

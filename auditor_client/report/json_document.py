@@ -62,6 +62,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "metrics": {metric: estimate_document(estimate, form) for metric, estimate in finding.estimates.items()},
         **_scores(finding, form),
         **_strata(finding, form),
+        **({} if finding.chain is None else {"chain": _json(finding.chain, form)}),
         "attribution": attribution,
         "attribution_refused": refused,
         "dataset": release.dataset,

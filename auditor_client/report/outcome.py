@@ -11,9 +11,11 @@ from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
 from auditor_client.asking.request import STABILITY
+from auditor_client.asking.stages import ends_well
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.finding import Finding
 from auditor_client.models.tree import DecisionRule
+from auditor_client.report.subject import stage_titles
 from shared.wording import joined, listed, plain, said
 
 _DECISIONS_MAX: Final = 8
@@ -65,6 +67,8 @@ def _words(question: Inquiry, decision: str) -> tuple[str, str]:
     request, score = question.request, question.source.score
     if request.metrics == (STABILITY,):
         return said("a stable decision"), said("the decision stays the same within the stated distance")
+    if request.chain is not None:
+        return _of_chain(question)
     limit = None if request.above is None else plain(request.above)
     if request.decision is not None:
         column = question.words.column(request.decision)
@@ -85,6 +89,14 @@ def _words(question: Inquiry, decision: str) -> tuple[str, str]:
         return said("the decision “{decision}”", decision=decision), decides
     predicts = said("the model predicts {decision}", decision=decision)
     return said("the prediction “{decision}”", decision=decision), predicts
+
+
+def _of_chain(question: Inquiry) -> tuple[str, str]:
+    """Whether a person reaches the end of a chain or not, whichever of both is favourable."""
+    stage = stage_titles(question)[-1]
+    if ends_well(question.request):
+        return said("the outcome “{stage}”", stage=stage), said("the person reaches “{stage}”", stage=stage)
+    return said("the outcome “not {stage}”", stage=stage), said("the person does not reach “{stage}”", stage=stage)
 
 
 def _decisions(question: Inquiry, *, favourable: bool) -> str:

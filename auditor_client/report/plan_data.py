@@ -8,20 +8,29 @@ from typing import Final
 from auditor_client.asking.question import Question
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.capacity import Capacity
-from auditor_client.planning.forecasts import Chance, Expectation, Forecast, JoinedForecast, StrataForecast
+from auditor_client.planning.forecasts import (
+    Chance,
+    Expectation,
+    Forecast,
+    JoinedForecast,
+    StepForecast,
+    StrataForecast,
+)
 from auditor_client.report.facts import Fact, subject_facts
-from auditor_client.report.formats import threshold_percent, whole
+from auditor_client.report.formats import percent, points, ratio, threshold_percent, whole
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.known_totals import KnowingRow, knowing_rows
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.prose import level_of_reading, noise_words
 from auditor_client.report.rehearsal import charge_words
+from auditor_client.report.subject import stage_names
 from auditor_client.report.widths import WidthCurve, planned_curve, width_words
 from auditor_client.text import amounts_words, loss_words
 from shared.datasets import Budget
 from shared.plans import Quote
 from shared.wording import figure, joined, listed, said, said_of, sentence
 
+_MOSTLY: Final = 0.5
 _ENOUGH: Final = sentence("The interval of the {metric} ratio is expected to be {width} wide.")
 _NOT_ENOUGH: Final = sentence(
     "What is left of the budget does not suffice. The interval of the {metric} ratio is expected to be {width} wide."
@@ -82,6 +91,16 @@ class LookRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StepForecastRow:
+    """What one step of a chain would show for the smallest group."""
+
+    stage: str
+    passing: str
+    points: str
+    ratio: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanData:
     """Everything that is shown of a plan.
 
@@ -102,6 +121,7 @@ class PlanData:
     chosen: str
     gives: Mapping[str, str]
     knowing: tuple[KnowingRow, ...]
+    steps: tuple[StepForecastRow, ...]
     looks_title: str
     looks: tuple[LookRow, ...]
     chances_title: str
@@ -156,12 +176,25 @@ def plan_data(
         chosen=question.strategy,
         gives=_GIVES,
         knowing=knowing_rows(forecast.knowing, question, supported=forecast.from_supports),
+        steps=tuple(_step_row(*one) for one in zip(stage_names(question), forecast.chain, strict=False)),
         looks_title=_looks_title(forecast.reading),
         looks=tuple(_look_rows(forecast)),
         chances_title=_chances_title(forecast),
         chances=tuple(map(_chance_row, forecast.chances)),
         curve=planned_curve(forecast),
         assumption=said(_OWN_DATA if forecast.from_supports else _SUPPOSES, assumption=forecast.assumption),
+    )
+
+
+def _step_row(name: str, step: StepForecast) -> StepForecastRow:
+    """A step of a chain; an interval that most simulated audits lack is none."""
+    return StepForecastRow(
+        name,
+        percent(step.passing),
+        points(step.rate_width),
+        said("{low} to {high}", low=ratio(step.ratio_low), high=ratio(step.ratio_high))
+        if step.bounded > _MOSTLY
+        else said("cannot tell"),
     )
 
 

@@ -1,6 +1,6 @@
 """A planned audit as a JSON document: its price and what could be expected of it, exact and unrounded."""
 
-from typing import Any
+from typing import Any, Final
 
 from auditor_client.asking.question import Question
 from auditor_client.planning.capacity import Capacity
@@ -8,6 +8,8 @@ from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.json_document import figures_document
 from shared.datasets import Budget
 from shared.plans import Quote
+
+_STEP: Final = ("stage", "passing", "rate_width", "ratio_low", "ratio_high", "bounded")
 
 
 def plan_document(
@@ -45,6 +47,7 @@ def plan_document(
         ],
         **_looks_forecast(forecast),
         **_strata_forecast(forecast),
+        **({"chain": [figures_document(step, *_STEP) for step in forecast.chain]} if forecast.chain else {}),
         **_joined_forecast(forecast),
         "other_people": [
             {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()

@@ -49,7 +49,7 @@ class TreeNode:
 def rule_tree(finding: Finding) -> tuple[TreeNode, ...]:
     """The branches of the root; empty if the rules are no tree, or one too small or too large to be drawn."""
     rules = finding.rules
-    if finding.scores is not None or not LEAVES_MIN <= len(rules) <= (NODES_MAX + 1) // 2:
+    if finding.scores is not None or finding.chain is not None or not LEAVES_MIN <= len(rules) <= (NODES_MAX + 1) // 2:
         return ()
     bars = _bars(finding)
     nodes = _branches([(rule.rule.all_of, rule) for rule in rules], finding.question.words, bars)

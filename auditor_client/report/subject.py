@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from auditor_client.asking.inquiry import Inquiry
 from auditor_client.asking.question import Question
+from auditor_client.asking.request import MODEL
 from auditor_client.models.read_model import Provenance
 from auditor_client.report.formats import whole
 from auditor_client.report.rehearsal import MARK
@@ -51,6 +53,8 @@ def subject(question: Question) -> Subject:
             said("in the column “{column}”, {whence}", column=decision, whence=whence),
             made_already=True,
         )
+    if question.request.chain is not None:
+        return _of_chain(question)
     if source.score is None and not source.columns:
         name, kind, given = (
             said("the tree"),
@@ -62,6 +66,35 @@ def subject(question: Question) -> Subject:
     sentence = given if source.provenance is None else provenance_words(source.provenance)
     about = said("of {name} as it was read, not about what was decided in practice", name=name)
     return Subject(name, kind, sentence, about)
+
+
+def _of_chain(question: Question) -> Subject:
+    """A chain of decisions, some of which a model may make."""
+    stages, read = joined(stage_names(question), " → "), question.source.provenance
+    with_model = MODEL in (question.request.chain or ())
+    whole = said(
+        "The chain of decisions {stages}: a person reaches a stage if all stages up to it are true.", stages=stages
+    )
+    return Subject(
+        said("the chain of decisions"),
+        said("Fairness audit of a chain of decisions"),
+        joined([whole, provenance_words(read)]) if with_model and read is not None else whole,
+        said("in the chain of decisions {stages}", stages=stages),
+        made_already=not with_model,
+    )
+
+
+def stage_titles(question: Inquiry) -> tuple[str, ...]:
+    """The titles of the stages of a question's chain."""
+    return tuple(
+        said("the model’s decision") if name == MODEL else question.words.column(name)
+        for name in question.request.chain or ()
+    )
+
+
+def stage_names(question: Inquiry) -> tuple[str, ...]:
+    """The stages of a question's chain as sentences name them."""
+    return tuple(said("“{column}”", column=title) for title in stage_titles(question))
 
 
 def provenance_words(read: Provenance) -> str:

@@ -1,6 +1,7 @@
 """Reports for a terminal: the same data as the pages, in lines."""
 
 from auditor_client.report.audit_data import AuditData
+from auditor_client.report.chain_data import ChainData
 from auditor_client.report.comparison_data import ComparisonData
 from auditor_client.report.figures import MetricSection, RateTable
 from auditor_client.report.history_data import HistoryData
@@ -31,6 +32,8 @@ def audit_lines(report: AuditData) -> list[str]:
         lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
     if report.strata is not None:
         lines += _strata_lines(report.strata)
+    if report.chain is not None:
+        lines += _chain_lines(report.chain)
     if report.scores is not None:
         lines += _score_lines(report.scores)
     if report.bars is not None:
@@ -78,6 +81,25 @@ def _strata_lines(data: StrataData) -> list[str]:
             for table in section.standardised
         ]
     return lines
+
+
+def _chain_lines(chain: ChainData) -> list[str]:
+    lines: list[str] = []
+    for one in chain.comparisons:
+        lines += ["", one.sentence, *([one.cause] if one.cause else [])]
+        width = max(map(len, chain.stages))
+        lines += [
+            f"  {row.name:<{width}}  {row.ratio:>6}  {f'({chain.level}: {row.interval})' if row.interval else ''}"
+            for row in one.rows
+        ]
+    for funnel in chain.funnels:
+        lines += ["", f"  {funnel.group}: {funnel.people} ({funnel.people_interval})"]
+        lines += [
+            f"    {stage.name}: {stage.people} ({stage.people_interval}), {stage.rate} ({stage.rate_interval})"
+            for stage in funnel.stages
+        ]
+    lines += ["", chain.contradicting] if chain.contradicting else []
+    return [*lines, *chain.outcome_test]
 
 
 def _score_lines(scores: ScoreData) -> list[str]:
@@ -133,6 +155,10 @@ def plan_lines(plan: PlanData) -> list[str]:
         f"  {row.strategy:<8}  interval {row.width:>6.3f} wide  error {row.error:>6.3f}"
         f"{'  (chosen)' if row.strategy == plan.chosen else ''}"
         for row in plan.rows
+    ]
+    lines += [
+        f"  {row.stage}: {row.passing} go on, interval {row.points} points wide, of the step's ratio {row.ratio}"
+        for row in plan.steps
     ]
     if plan.knowing:
         width = max(len(row.words) for row in plan.knowing)

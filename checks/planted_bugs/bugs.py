@@ -14,6 +14,7 @@ from checks.planted_bugs.learning_bugs import LEARNING_BUGS
 from checks.planted_bugs.load_bugs import LOAD_BUGS
 from checks.planted_bugs.reader_bugs import READER_BUGS
 from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
+from checks.planted_bugs.stage_bugs import STAGE_BUGS
 from checks.planted_bugs.watch_bugs import WATCH_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"
@@ -62,6 +63,7 @@ BUGS: Final = (
     *ADVERSE_BUGS,
     *CHAIN_BUGS,
     *SIGN_IN_BUGS,
+    *STAGE_BUGS,
     *APPROVAL_BUGS,
     *READER_BUGS,
     *WATCH_BUGS,
