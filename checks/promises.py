@@ -7,10 +7,12 @@ Below each paragraph, list item or table of the pages is a comment that no reade
     Encrypt the volume: - advice
     -->
 
-It has one line for each sentence, in order: the sentence's first words, a colon, and what holds it. A table has one line. What holds a
-sentence is a test, a file of tests, or a command of the project, several parted by semicolons; or a dash with the reason why there is none.
-`- open` is a fact that should have a test. The command prints how many sentences are held by what, ends with 1 if a sentence has no line,
-or a line names what does not exist, and lists what is open with `--open`. `--sentences` prints the sentences of each block without a comment.
+It has one line for each sentence, in order: the sentence's first words, a colon, and what holds it. A table has one
+line. What holds a sentence is a test, a file of tests, or a command of the project, several parted by semicolons; or a
+dash with the reason why there is none. `- open` is a fact that should have a test; beside a test it says that a part of
+the sentence has none. The command prints how many sentences are held by what, and ends with 1 if a sentence has no
+line, or a line names what does not exist. `--open` lists what is open, `--sentences` the lines of blocks without a
+comment, to be completed.
 """
 
 import argparse
@@ -138,7 +140,7 @@ def exists(holder: str) -> bool:
         return path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
     if (command := re.fullmatch(r"\./run ([a-z-]+)( .*)?", holder)) is not None:
         return re.search(rf"^  {command[1]} ", (TREE / "run").read_text(), re.MULTILINE) is not None
-    return holder in {"holder audit-privacy --with-faults"}
+    return holder == "holder audit-privacy --with-faults"
 
 
 @cache
@@ -174,7 +176,7 @@ def main() -> int:
         _print_unmarked(blocks)
     if given.open:
         for block, (sentence, mark) in lines:
-            if holders_of(mark) == ["- open"]:
+            if "- open" in holders_of(mark):
                 console.print(f"{block.page}:{block.line}: {sentence}", markup=False, soft_wrap=True)
     counted = Counter((block.page, kind_of(mark)) for block, (_, mark) in lines if holders_of(mark))
     table = Table("sentences held by", *PAGES, "meaning")
@@ -189,9 +191,9 @@ def main() -> int:
 def _print_unmarked(blocks: list[Block]) -> None:
     for block in blocks:
         if block.marks is None:
-            print(f"\n{block.page}:{block.line}")  # noqa: T201  (lines to copy into the page)
+            print(f"\n{block.page}:{block.line}")
             for sentence in block.sentences:
-                print(f"{' '.join(_WORDS.findall(sentence)[:3])}: ")  # noqa: T201
+                print(f"{' '.join(_WORDS.findall(sentence)[:3])}: ")
 
 
 if __name__ == "__main__":
