@@ -4,7 +4,7 @@ Whoever sends a file knows what its lines hold, so errors may name lines and col
 the caller asks by a declaration: which people are no "Male", or older than 62. So a caller learns whether everything
 fits, and if not how many kinds of error there are. The errors themselves are in a file of the holder's home, for
 whoever may read the records anyway. Even one bit is a bit: each read is a ledger entry before a byte is read, and few
-reads are made of one root within a day (docs/adr/0061).
+reads are made of one root within a day (docs/adr/0062).
 """
 
 import json
