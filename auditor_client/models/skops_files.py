@@ -226,7 +226,7 @@ def _saved_by(schema: Any) -> str | None:
 
 def _is_other(version: str) -> bool:
     """Whether a version of scikit-learn has another meaning of what it saves than the installed one may have."""
-    return version.split(".")[:2] != sklearn.__version__.split(".")[:2]
+    return bool(version.split(".")[:2] != sklearn.__version__.split(".")[:2])
 
 
 def _member(state: Mapping[str, Any], name: str) -> Any:

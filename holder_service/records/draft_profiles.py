@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from holder_service.records.csv_records import DATE, with_point
 from holder_service.records.formats import RecordFormat
 from holder_service.records.person_keys import PersonKeys
-from holder_service.records.values import NUMBER, WHOLE_NUMBER, over_marked
+from holder_service.records.values import NOT_A_NUMBER, NUMBER, WHOLE_NUMBER, over_marked
 from shared.limits import TEXT_CHARACTERS_MAX
 from shared.schema import Column
 from shared.text import normalise
@@ -111,7 +111,7 @@ class Profile:
             case _:
                 pattern = WHOLE_NUMBER if kind == "integer" else NUMBER
                 fit = pc.match_substring_regex(self._numbers(words), pattern)
-                return pc.or_(fit, pc.is_in(words, value_set=pa.array(["NaN", "nan"])))
+                return pc.or_(fit, pc.is_in(words, value_set=pa.array(NOT_A_NUMBER)))
 
     def _missing(self, words: pa.Array) -> pa.Array:
         """Which words are what other tools write for missing."""

@@ -168,7 +168,7 @@ def _parquet_texts(
 def _written(kind: pa.DataType) -> str | None:
     known: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
         (is_text, "text"), (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "number"),
-        (pa.types.is_floating, "number"), (pa.types.is_date32, "number"),
+        (pa.types.is_floating, "number"), (pa.types.is_decimal, "number"), (pa.types.is_date32, "number"),
     )  # fmt: skip
     return next((written for fits, written in known if fits(kind)), None)
 

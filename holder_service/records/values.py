@@ -21,6 +21,8 @@ from shared.text import normalise
 NUMBER: Final = r"^-?((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """As JSON writes it, or without the zero before the point, as SPSS does."""
 WHOLE_NUMBER: Final = r"^-?(0|[1-9][0-9]*)(\.0+)?$"
+NOT_A_NUMBER: Final = ("NaN", "nan")
+"""The words that are missing in a column of numbers of a CSV file, whatever its form."""
 
 _Numbers = npt.NDArray[np.float64]
 _Booleans = npt.NDArray[np.bool_]
@@ -47,6 +49,8 @@ def checked_values(array: pa.Array, column: Column) -> CheckedValues:
     """
     if not column.ordered:
         return _indices(array, column)
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.string())  # so that it becomes the nearest double, as the same number in a CSV file does
     numbers, fit = _parsed(array, column) if pa.types.is_string(array.type) else _converted(array)
     missing = np.isnan(numbers)
     within = (numbers >= column.low) & (numbers <= column.high) & np.isfinite(numbers)
@@ -81,7 +85,8 @@ def type_fits(kind: pa.DataType, column: Column) -> bool:
         return is_text(kind)
     if column.type == "boolean":
         return bool(pa.types.is_boolean(kind))
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_days(kind, column))
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return bool(numeric or _is_days(kind, column))
 
 
 def _is_days(kind: pa.DataType, column: Column) -> bool:
@@ -146,14 +151,14 @@ def _index(word: str, known: Mapping[str, int]) -> int:
 
 
 def _parsed(texts: pa.Array, column: Column) -> tuple[_Numbers, _Booleans]:
-    """Numbers, or `NaN`; the nearest double to each, NaN for missing."""
-    missing = pc.equal(texts, "NaN").fill_null(True)
+    """Numbers, or a word of `NOT_A_NUMBER`; the nearest double to each, NaN for missing."""
+    missing = pc.or_(pc.is_in(texts, value_set=pa.array(NOT_A_NUMBER)), pc.is_null(texts))
     proper = whole = pc.match_substring_regex(texts, WHOLE_NUMBER if column.type == "integer" else NUMBER)
     if column.type == "integer" and not _all(pc.or_(missing, whole)):
         proper = pc.match_substring_regex(texts, NUMBER)
     fit = pc.or_(missing, proper.fill_null(False))
-    if not _all(fit):
-        texts = pc.if_else(fit, texts, "NaN")
+    if not _all(pc.or_(pc.is_null(texts), proper)):
+        texts = pc.if_else(proper.fill_null(False), texts, "NaN")
     numbers = np.array(texts.cast(pa.float64()).to_numpy(zero_copy_only=False))
     fits = fit.to_numpy(zero_copy_only=False).copy()
     if column.type == "integer":

@@ -41,8 +41,8 @@ def write_labels_alike(element: Element, data_type: str, listed: Iterable[str]) 
         spelled[float(text)] = text
     for part in element.iter():
         for tag, name in _LABELS:
-            if part.tag == tag and (text := part.get(name)) is not None:
-                part.set(name, spelled.setdefault(finite(text, "A class"), text))
+            if part.tag == tag and (label := part.get(name)) is not None:
+                part.set(name, spelled.setdefault(finite(label, "A class"), label))
         target = part.find("DerivedField/NormDiscrete") if part.tag == "NeuralOutput" else None
         if target is not None:
             text = attribute(target, "value")

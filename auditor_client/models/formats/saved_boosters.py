@@ -35,7 +35,7 @@ _ALONE: Final = (
 _MARK: Final = "a booster of this archive: "
 
 
-class SavedBooster(BaseEstimator):
+class SavedBooster(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A model at the end of a Pipeline, out of its maker's own document.
 
     Attributes:

@@ -5,6 +5,7 @@ import io
 import math
 import stat
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -106,17 +107,18 @@ def test_what_is_in_the_file_is_stored(loader: Loader) -> None:
         '\ufeff"sex",age,id,job,hours,member',
         'F,0,p1,"A,""B""",-0.0,true',
         "M,1.2e2,p2,e\u0301,NaN,false",
+        "M,8,p4,,nan,false",
         'M,7.0,"p,3",,"",false',
     ]
 
     records = loader.csv("\r\n".join(content))
 
-    assert numbers(records, "age") == [0, 120, 7]
-    assert numbers(records, "hours") == [0, math.inf, math.inf]
+    assert numbers(records, "age") == [0, 120, 8, 7]
+    assert numbers(records, "hours") == [0, math.inf, math.inf, math.inf]
     assert math.copysign(1, numbers(records, "hours")[0]) == 1
-    assert indices(records, "job") == [2, 0, 3]
-    assert indices(records, "member") == [1, 0, 0]
-    assert indices(records, "sex") == [0, 1, 1]
+    assert indices(records, "job") == [2, 0, 3, 3]
+    assert indices(records, "member") == [1, 0, 0, 0]
+    assert indices(records, "sex") == [0, 1, 1, 1]
 
 
 def test_a_file_without_records_is_a_dataset_without_people(loader: Loader) -> None:
@@ -144,7 +146,7 @@ BAD_LINES: list[tuple[str, str, str]] = [
     ("infinity", "p2,37,Infinity,é,true,F", f"line 3, {HOURS}"),
     ("infinity in short", "p2,37,-inf,é,true,F", "line 3, column 'hours'"),
     ("infinity by overflow", "p2,37,1e400,é,true,F", "line 3, column 'hours'"),
-    ("nan in small letters", "p2,37,nan,é,true,F", "line 3, column 'hours'"),
+    ("NAN in capitals", "p2,37,NAN,é,true,F", "line 3, column 'hours'"),
     ("null", "p2,37,null,é,true,F", "line 3, column 'hours'"),
     ("a point without digits", "p2,37,1.,é,true,F", "line 3, column 'hours'"),
     ("hexadecimal", "p2,37,0x1p3,é,true,F", "line 3, column 'hours'"),
@@ -344,7 +346,9 @@ def test_a_parquet_column_that_is_wholly_null_is_missing(loader: Loader) -> None
         ({"age": [37.0, 37.5]}, "record 2, column 'age'"),
         ({"age": ["37", CANARY]}, "column 'age': its type string cannot hold values of the declared type integer"),
         ({"age": [True, False]}, "column 'age': its type bool"),
-        ({"age": pa.array([1, 2], pa.decimal128(5))}, "column 'age': its type decimal128"),
+        ({"age": pa.array([Decimal(37), Decimal("37.5")], pa.decimal128(5, 1))}, "record 2, column 'age'"),
+        ({"age": pa.array([Decimal(37), Decimal(37) + Decimal("1e-20")], pa.decimal128(30, 20))}, "record 2, column"),
+        ({"job": pa.array([Decimal(1), Decimal(2)], pa.decimal128(5))}, "column 'job': its type decimal128"),
         ({"hours": [1.0, math.inf]}, "record 2, column 'hours'"),
         ({"hours": [1, 2**53 + 1]}, "record 2, column 'hours'"),
         ({"hours": pa.array([1, 2**64 - 1], pa.uint64())}, "record 2, column 'hours'"),
@@ -363,6 +367,19 @@ def test_a_parquet_column_that_is_wholly_null_is_missing(loader: Loader) -> None
 )
 def test_bad_parquet_is_reported_by_record_and_column(loader: Loader, changed: dict[str, Any], refusal: str) -> None:
     assert loader.refusal_of(lambda: loader.parquet(table(**changed))).startswith(refusal)
+
+
+def test_decimals_are_the_numbers_that_a_csv_file_says(loader: Loader) -> None:
+    """Each becomes the nearest double, as its text does."""
+    sums = [Decimal("0.1"), Decimal("12345678901234.56"), Decimal("-99999999999999.99"), Decimal("4503599627370497.5")]
+    hours = pa.array([*sums, None], pa.decimal128(38, 10))
+    age = pa.array([Decimal(one) for one in (0, 1, 37, 119, 120)], pa.decimal128(5, 2))
+    five = {name: (values * 3)[:5] for name, values in table().items() if isinstance(values, list)}
+
+    records = loader.parquet({**five, "id": [f"p{one}" for one in range(5)], "hours": hours, "age": age})
+
+    assert numbers(records, "hours") == [*(float(str(one)) for one in sums), math.inf]
+    assert numbers(records, "age") == [0, 1, 37, 119, 120]
 
 
 def test_a_damaged_parquet_file_is_refused(loader: Loader) -> None:

@@ -154,7 +154,7 @@ def _older(model: Any, change: Callable[[dict[str, Any]], Any]) -> bytes:
     change(schema["content"]["content"])
     changed = io.BytesIO()
     with zipfile.ZipFile(changed, "w") as archive:
-        for name, entry in (*entries.items(), ("schema.json", json.dumps(schema))):
+        for name, entry in (*entries.items(), ("schema.json", json.dumps(schema).encode())):
             archive.writestr(name, entry)
     return changed.getvalue()
 

@@ -60,7 +60,8 @@ def test_what_the_estimator_adds_to_its_booster_is_kept(kind: str) -> None:
     """The labels of classes; the best iteration; a number; a Pipeline in a Pipeline."""
     frame, score = table_and_score()
     scaler = StandardScaler().fit(frame)
-    scaled, options = scaler.transform(frame), {"n_estimators": 40, "n_jobs": 1}
+    scaled = scaler.transform(frame)
+    options: dict[str, Any] = {"n_estimators": 40, "n_jobs": 1}
     last: Any
     match kind:
         case "words" | "nested":
@@ -129,7 +130,7 @@ def _changed(change: Callable[[dict[str, Any]], Any], maker: str) -> bytes:
     change(schema["content"]["content"]["steps"]["content"][1]["content"][1])
     changed = io.BytesIO()
     with zipfile.ZipFile(changed, "w") as archive:
-        for name, entry in (*entries.items(), ("schema.json", json.dumps(schema))):
+        for name, entry in (*entries.items(), ("schema.json", json.dumps(schema).encode())):
             archive.writestr(name, entry)
     return changed.getvalue()
 
