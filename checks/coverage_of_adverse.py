@@ -4,6 +4,7 @@ Two to six groups of 300 to 200 000 people each, adverse rates of .1 to 5 %, ε 
 where plain intervals of a relative risk fail.
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -22,8 +23,8 @@ def rare_register(seed: int) -> Register:
     """A register of its own for each seed; in every fourth the groups have one rate, so that the ratio is near 1."""
     rng = np.random.default_rng(seed)
     groups = int(rng.integers(2, 7))
-    sizes = np.exp(rng.uniform(*np.log(SIZES), groups)).astype(np.int64)
-    rates = np.exp(rng.uniform(*np.log(RATES), groups))
+    sizes = np.exp(rng.uniform(math.log(SIZES[0]), math.log(SIZES[1]), groups)).astype(np.int64)
+    rates = np.exp(rng.uniform(math.log(RATES[0]), math.log(RATES[1]), groups))
     rates = np.full(groups, rates[0]) if seed % 4 == 0 else rates
     adverse = np.maximum(rng.binomial(sizes, rates), 1)
     strategy = str(rng.choice(["verdict", "pafer"]))

@@ -155,8 +155,10 @@ class TestedHolder:
 
     def end_background_work(self) -> None:
         """End the threads that ask the database whenever their turn comes: for tests that count its statements."""
-        for worker in (self.holder.preparation, *self.holder.rounds, self.holder.notices):
-            worker.close()
+        for rounds in self.holder.rounds:
+            rounds.close()
+        self.holder.preparation.close()
+        self.holder.notices.close()
 
     def is_intact(self) -> bool:
         """Whether the holder finds its ledger intact."""

@@ -66,9 +66,12 @@ class Draws:
     def population_rates(self) -> FloatArray:
         """Rates of the population that the people represent, shape (T, K, M); NaN where a draw's group is empty."""
         rng = np.random.default_rng((self.drawing.seed, 1))  # another stream than the counts came from
-        parts = self.accepted, self.size - self.accepted
-        rates = self.prior.population_rates(*(reversed(parts) if self.turned else parts), rng)
-        return np.where(self.size > 0, 1 - rates if self.turned else rates, np.nan)
+        refused = self.size - self.accepted
+        if self.turned:
+            rates = 1 - self.prior.population_rates(refused, self.accepted, rng)
+        else:
+            rates = self.prior.population_rates(self.accepted, refused, rng)
+        return np.where(self.size > 0, rates, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

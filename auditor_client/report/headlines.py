@@ -210,7 +210,7 @@ def _audit_words(finding: Finding, metric: str) -> dict[str, str]:
 
 def _both(finding: Finding) -> str:
     """Both outcomes' verdicts and figures with equal weight, where nobody said which kind of decision it is."""
-    sentences = [said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0]))]
+    sentences: list[str] = [said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0]))]
     for metric, estimate in finding.both_outcomes:
         words = _audit_words(finding, metric)
         if not estimate.ratio.defined:

@@ -110,7 +110,8 @@ def _begin(transaction: Transaction, begun: list[StoredWatch], dataset: Dataset,
     now, names = transaction.now, {watch.id for watch in begun}
     rehearsed = dataset.rehearsal is not None
     pending = watches.pending(transaction.connection, rehearsed=rehearsed)
-    current, *waiting = [watch for watch in pending if watch.id not in names] or [None]
+    earlier = [watch for watch in pending if watch.id not in names]
+    current, waiting = (earlier[0], earlier[1:]) if earlier else (None, [])
     again = [replace(watch, version=dataset.version, begun=now, due=None) for watch in begun]
     after = now if current is None or current.due is None else max(now, current.due)
     for watch in in_turns([*waiting, *again], served=None if current is None else current.auditor):

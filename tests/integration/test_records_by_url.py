@@ -7,8 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from holder_service.cli import app
 from holder_service.services.holder import initialise
@@ -164,7 +163,7 @@ def test_a_check_takes_a_time_that_tells_a_size_roughly_at_most() -> None:
 
     for passed in (0.2, 0.9, 1.1, 3.0, 4.5):
         times = iter((0.0, passed))
-        wait_for_coarse_time(next(times), clock=lambda times=times: next(times), sleep=waited.append)
+        wait_for_coarse_time(next(times), clock=times.__next__, sleep=waited.append)
 
     assert waited == pytest.approx([0.8, 0.1, 0.9, 1.0, 3.5])
 

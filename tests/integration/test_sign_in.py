@@ -304,7 +304,9 @@ def test_sign_ins_on_postgresql(postgres_server: PostgresServer, tmp_path: Path)
             logins.complete_sign_in(serving.store, "secret", expires=until)
             with pytest.raises(RefusedToken):
                 logins.complete_sign_in(serving.store, "secret", expires=until)
-            session = logins.sign_in(serving.store, Identity("administrator", None, until, "https://login.test"))
+            session = logins.sign_in(
+                serving.store, Identity("administrator", frozenset({"administrator"}), until, "https://login.test")
+            )
             assert logins.resume(serving.store, session.token, issuer="https://login.test").expires == until
             with pytest.raises(Unauthenticated):
                 logins.resume(serving.store, session.token, issuer=None)
