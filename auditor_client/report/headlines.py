@@ -230,6 +230,7 @@ def _parity_sentence(finding: Finding, estimate: ParityEstimate) -> str:
         return said(NO_RATE)
     return said(
         _RATIO if estimate.ratio.known else _OPEN_RATIO,
+        outcome=outcome_of(finding).full,
         lowest=_quoted(finding, lowest.group),
         highest=_quoted(finding, highest.group),
         ratio=percent(estimate.ratio.value, apart_from=estimate.threshold),
