@@ -3,8 +3,8 @@
 A register is made of the published counts (`duo-2014.csv`, Statistics Netherlands, CC BY 4.0): a student for each, with
 origin, risk category and whether the risk profile or an official selected the student for a control. The source rounds
 every count to ten, so the register is not the real one, and sums of categories differ from published totals by tens. A
-holder is set up, the register is loaded, and an auditor asks it at ε: by three origins, by five, within every risk
-category, and once without saying what kind of decision it is. Every figure stands beside the published one.
+holder is set up, the register is loaded, and an auditor asks it at ε: by three origins, by five, the risk profile by itself, the
+choice within every risk category, and once without saying what kind of decision it is. Every figure stands beside the published one.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import csv
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,6 +118,10 @@ def _audits(auditor: Auditor, students: Sequence[Students], epsilon: str) -> Ite
         yield from _compared(f"by {column}, punitive", punitive, students, column)
         if punitive.verdict is not Verdict.FAILS:
             yield f"by {column}: the verdict is {punitive.verdict.value}"
+    profile = {**asked, "decision": "risk", "favourable": CATEGORIES[1:]}
+    step = auditor.audit(None, "grants", ["origin"], epsilon, intervention="punitive", **profile)
+    first = [replace(part, selected=part.risk == "1") for part in students]
+    yield from _compared("the profile, risk category 1", step, first, "origin")
     unsaid = auditor.audit(None, "grants", ["origin"], epsilon, **asked)
     print(f"\nThe kind of decision is not said: {unsaid.verdict.value}\n  {unsaid.view.data.headline}")
     if unsaid.verdict is Verdict.MEETS:
