@@ -3,8 +3,9 @@
 A register is made of the published counts (`duo-2014.csv`, Statistics Netherlands, CC BY 4.0): a student for each, with
 origin, risk category and whether the risk profile or an official selected the student for a control. The source rounds
 every count to ten, so the register is not the real one, and sums of categories differ from published totals by tens. A
-holder is set up, the register is loaded, and an auditor asks it at ε: by three origins, by five, the risk profile by itself, the
-choice within every risk category, and once without saying what kind of decision it is. Every figure stands beside the published one.
+holder is set up, the register is loaded, and an auditor asks it at ε: by three origins, by five, the risk profile by
+itself, the choice within every risk category, and once without saying what kind of decision it is. Every figure stands
+beside the published one.
 """
 
 import argparse

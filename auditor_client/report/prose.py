@@ -59,7 +59,7 @@ def threshold_name(threshold: float, metric: str) -> str:
     if metric == ADVERSE:
         return said("the limit of {limit} for the adverse ratio", limit=plain(float(f"{1 / threshold:.4g}")))
     if metric == PARITY and threshold == 0.8:
-        return said("the four-fifths rule for acceptance rates")
+        return said("the four-fifths rule for favourable rates")
     if metric == PARITY:
         return said("the threshold of {threshold}", threshold=threshold_percent(threshold))
     return said(

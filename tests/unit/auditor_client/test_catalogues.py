@@ -30,7 +30,7 @@ def test_an_update_keeps_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_templates_are_found_in_programs_and_pages() -> None:
     found = dict(check.templates())
 
-    assert "the four-fifths rule for acceptance rates" in {message for _, message in check.templates()}
+    assert "the four-fifths rule for favourable rates" in {message for _, message in check.templates()}
     assert {path.rpartition(".")[2] for path in found} == {"py", "j2"}
     assert len(found) > 20
 

@@ -278,7 +278,7 @@ def test_an_audit_prints_its_finding_and_writes_its_reports(run: Command, model:
     )
 
     assert ran.code == 0
-    assert "four-fifths rule for acceptance rates for sex" in ran.out
+    assert "four-fifths rule for favourable rates" in ran.out
     assert "Waiting for the answer" in ran.err
     assert "</html>" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "report.json").read_bytes())["dataset"] == "register"

@@ -152,7 +152,7 @@ def test_the_verdict_is_a_sentence_and_its_figures_another() -> None:
     finding = audit_data(EVERY_KIND["fails"]).headline.replace("\N{NARROW NO-BREAK SPACE}", " ")
 
     assert finding == (
-        "Among the people in the register, the tree fails the four-fifths rule for acceptance rates for sex. The "
+        "Among the people in the register, the tree fails the four-fifths rule for favourable rates for sex. The "
         "share with the decision “> 50K” in the group “Female” is 30.9 % of that in the group “Male” (95 % interval "
         "29.4 % to 32.5 %)."
     )
@@ -161,7 +161,7 @@ def test_the_verdict_is_a_sentence_and_its_figures_another() -> None:
 @pytest.mark.parametrize(
     ("kind", "word", "sentence"),
     [
-        ("meets", "meets", "the tree meets the four-fifths rule for acceptance rates"),
+        ("meets", "meets", "the tree meets the four-fifths rule for favourable rates"),
         ("undecided", "undecided", "it is undecided whether"),
         ("undefined", "undefined", "no statistical parity ratio"),
         ("undefined", "undefined", "In no group does the answer show a rate above zero"),
@@ -521,7 +521,7 @@ def test_by_default_the_groups_that_are_large_enough_stand_below_the_figures() -
 
     assert result.view.data.headline.startswith("Among the people in the register, it is undecided whether the tree")
     assert "For the 2 of 3 groups that are shown to have at least 2 % of the people the ratio lies between" in page
-    assert "it meets the four-fifths rule for acceptance rates. Not shown to be so large: b (" in page
+    assert "it meets the four-fifths rule for favourable rates. Not shown to be so large: b (" in page
     assert "Which groups are judged" in page
     assert "For the 2 of 3 groups" in result.summary()
 
@@ -532,7 +532,7 @@ def test_a_verdict_by_a_rule_says_which_groups_it_is_about_and_names_who_is_left
 
     assert result.view.data.headline.startswith(
         "Among the people in the register, in groups of at least 30 people, the tree meets the four-fifths rule for "
-        "acceptance rates for sex. The share with the decision “> 50K” in the group “c” is"
+        "favourable rates for sex. The share with the decision “> 50K” in the group “c” is"
     )
     assert "The verdict and the figures are about the 2 of 3 groups that are shown to have at least 30 people." in page
     assert "For all 3 groups the ratio lies between" in page

@@ -25,7 +25,9 @@ REGIONS = ("North", "South", "East")
 def audits() -> dict[str, AuditResult]:
     """Audits by region, of exact answers."""
     return {
-        strategy: audited(strategy=strategy, by="region", metrics=("statistical-parity", ODDS))
+        strategy: audited(
+            strategy=strategy, by="region", intervention="assistive", metrics=("statistical-parity", ODDS)
+        )
         for strategy in ("verdict", "rules")
     }
 
@@ -82,7 +84,9 @@ def test_the_published_estimator_is_shown_without_statements_over_strata() -> No
 
 def test_rates_of_nobody_accepted_are_shown_and_said_to_have_no_ratio() -> None:
     refused = [person for person in PEOPLE if not FOUR_LEAVES.decide(dict(person)).favourable]
-    nobody_accepted = audited(by="region", strategy="verdict", epsilon="5", people=10 * refused)
+    nobody_accepted = audited(
+        by="region", intervention="assistive", strategy="verdict", epsilon="5", people=10 * refused
+    )
     found = nobody_accepted.by_stratum["statistical-parity"]
     (section,) = strata_of(nobody_accepted).sections
     (table,) = section.standardised
@@ -99,14 +103,18 @@ def test_rates_of_nobody_accepted_are_shown_and_said_to_have_no_ratio() -> None:
 def test_the_strata_that_are_left_out_are_named_also_where_there_is_no_ratio() -> None:
     refused = [person for person in PEOPLE if not FOUR_LEAVES.decide(dict(person)).favourable]
     one_sex = [person for person in 10 * refused if (person["region"], person["sex"]) != ("South", "Male")]
-    (section,) = strata_of(audited(by="region", strategy="verdict", epsilon="5", people=one_sex)).sections
+    (section,) = strata_of(
+        audited(by="region", intervention="assistive", strategy="verdict", epsilon="5", people=one_sex)
+    ).sections
 
     assert section.standardised[0].left_out.startswith("Left out of that is “South”")
 
 
 def test_without_people_of_every_group_in_any_stratum_there_are_no_standardised_rates() -> None:
     apart = [person for person in PEOPLE if (person["region"] == "South") == (person["sex"] == "Male")]
-    (section,) = strata_of(audited(by="region", strategy="verdict", epsilon="5", people=10 * apart)).sections
+    (section,) = strata_of(
+        audited(by="region", intervention="assistive", strategy="verdict", epsilon="5", people=10 * apart)
+    ).sections
     (table,) = section.standardised
 
     assert "no value of it has people of every group" in table.conclusion
@@ -115,7 +123,7 @@ def test_without_people_of_every_group_in_any_stratum_there_are_no_standardised_
 
 @pytest.mark.parametrize(("epsilon", "shown"), [("5", "below it"), ("0.1", "would lie between")])
 def test_a_ratio_of_standardised_rates_that_is_not_known_is_shown_as_its_interval(epsilon: str, shown: str) -> None:
-    result = audited(by="region", strategy="verdict", epsilon=epsilon)
+    result = audited(by="region", intervention="assistive", strategy="verdict", epsilon=epsilon)
     figures = result.by_stratum["statistical-parity"].standardised[0]
     (section,) = strata_of(result).sections
 
