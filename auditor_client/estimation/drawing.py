@@ -26,7 +26,7 @@ class Edition:
         inverted: Whether ratio and difference have intervals without a prior where the answers allow it (`inversion`),
             instead of the hull of two priors'.
         both_outcomes: Whether an audit that does not say its kind of decision has the figures of both outcomes, and its
-            verdict only where both agree (docs/adr/0061-kind-of-decision.md); else that of its first figure.
+            verdict only where both agree (docs/adr/0064-kind-of-decision.md); else that of its first figure.
         leave_one_out: Whether ends that hold for many pairs of groups together are judged by draws that did not make
             them (`joint_ends`). Such an edition also gives the pair of the lowest and the highest group an interval of
             its own.
