@@ -12,6 +12,7 @@ from auditor_client.asking.request import PARITY, VERDICT, PrivacyAmount
 from auditor_client.audits.questioning import Step
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError, HolderLied, QuestionRefused
+from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
@@ -187,6 +188,11 @@ def watchable_parity(audit: AuditResult) -> MetricEstimate:
         raise QuestionRefused(
             "A watch is over a verdict of statistical parity, meets or fails, and this audit has none: audit more "
             "exactly first."
+        )
+    if audit.verdict is Verdict.DEPENDS:
+        raise QuestionRefused(
+            "This verdict depends on the kind of decision, and a watch is over the ratio of favourable rates: audit "
+            "with `intervention` assistive if being selected is good. Adverse ratios cannot be watched yet."
         )
     if estimate.left_out:
         raise QuestionRefused(

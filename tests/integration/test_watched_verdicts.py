@@ -37,7 +37,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
 @pytest.fixture
 def audit(watched: TestedHolder, tmp_path: Path) -> Iterator[tuple[Auditor, AuditResult]]:
     with Auditor(watched.url, watched.auditor_key, receipts=tmp_path / "receipts") as auditor:
-        yield auditor, auditor.audit(MODEL, "register", ["sex"], "5", draw=2)
+        yield auditor, auditor.audit(MODEL, "register", ["sex"], "5", draw=2, intervention="assistive")
 
 
 def test_a_verdict_is_watched_until_it_changes(
@@ -108,9 +108,11 @@ def test_the_command_line_sets_a_watch_from_a_receipt_and_shows_it(
 def test_what_has_no_verdict_cannot_be_watched(audit: tuple[Auditor, AuditResult]) -> None:
     """Undecided for certain: the same answer, read for a ratio that is in the middle of its interval."""
     auditor, result = audit
-    noisy = auditor.audit(MODEL, "register", ["sex"], "0.1", draw=3).ratio
+    noisy = auditor.audit(MODEL, "register", ["sex"], "0.1", draw=3, intervention="assistive").ratio
     assert noisy.low < noisy.high
-    undecided = auditor.audit(MODEL, "register", ["sex"], "0.1", draw=3, threshold=(noisy.low + noisy.high) / 2)
+    undecided = auditor.audit(
+        MODEL, "register", ["sex"], "0.1", draw=3, intervention="assistive", threshold=(noisy.low + noisy.high) / 2
+    )
 
     with pytest.raises(AuditorError, match="audit more exactly first"):
         auditor.watch(undecided, "1")
