@@ -131,4 +131,16 @@ READER_BUGS: Final = (
         ),
         (f"{_VERSIONS_TESTS}::test_a_parameter_that_scikit_learn_has_no_more_is_not_ignored",),
     ),
+    Bug(
+        "an attribute of an ONNX operator is ignored",
+        (
+            Edit(
+                "auditor_client/models/formats/onnx_graph.py",
+                "Graph._follow",
+                "if known is not None and name not in known.split():",
+                "if known is None and name in names and not name:",
+            ),
+        ),
+        ("tests/unit/auditor_client/formats/test_onnx.py::test_what_is_not_known_is_refused_by_name",),
+    ),
 )

@@ -5,7 +5,7 @@ of such numbers (`Outputs`); a class (`Chosen`). An operator that leads anywhere
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -73,6 +73,27 @@ STEPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "Mul": lambda value, constant: value * constant,
     "Div": lambda value, constant: value / constant,
 }
+
+
+_CLASSES: Final = "classlabels_ints classlabels_int64s classlabels_strings"
+ATTRIBUTES: Final[Mapping[str, str]] = {
+    "Identity": "", "ZipMap": _CLASSES, "Squeeze": "axes", "Flatten": "axis", "Reshape": "allowzero",
+    "Constant": "value value_float value_floats value_int value_ints value_string value_strings",
+    "Cast": "to saturate", "Concat": "axis", "Gather": "axis", "FeatureVectorizer": "inputdimensions",
+    "Add": "", "Sub": "", "Mul": "", "Div": "", "MatMul": "", "Relu": "", "Tanh": "", "Sigmoid": "",
+    "Gemm": "alpha beta transA transB", "Softmax": "axis", "Normalizer": "norm",
+    "ArgMax": "axis keepdims select_last_index", "ArrayFeatureExtractor": "",
+    "Scaler": "offset scale",
+    "Imputer": "imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64",
+    "OneHotEncoder": "cats_strings zeros",
+    "LabelEncoder": "keys_strings values_floats values_int64s default_float default_int64 default_string",
+    "LinearRegressor": "coefficients intercepts post_transform targets",
+    "LinearClassifier": f"{_CLASSES} coefficients intercepts multi_class post_transform",
+    "SVMRegressor": "coefficients kernel_params kernel_type n_supports one_class post_transform rho support_vectors",
+    "SVMClassifier": f"{_CLASSES} coefficients kernel_params kernel_type post_transform prob_a prob_b rho "
+    "support_vectors vectors_per_class",
+}  # fmt: skip
+"""The attributes of each operator that are used, or change nothing; those of tree ensembles are looked at apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +190,10 @@ class Graph:
         method = getattr(self, f"_op_{node.op_type.lower()}", None)
         if method is None or node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
             raise ModelRefused(f"The operator {node.op_type[:60]!r} is not read. {READ}")
+        known = ATTRIBUTES.get(node.op_type)
+        for name in names:
+            if known is not None and name not in known.split():
+                raise ModelRefused(f"{node.op_type} has an attribute {name[:60]!r}, which is not read.")
         outputs = method(inputs, names)
         for name, made in zip(node.output, outputs if isinstance(outputs, list) else [outputs], strict=False):
             if name in self.tensors:

@@ -19,7 +19,7 @@ from auditor_client.models.formats.decisions import compared
 from auditor_client.models.formats.frames import installed
 from auditor_client.models.formats.own_json import example_records
 from auditor_client.models.formats.parsing import DocumentPart
-from auditor_client.models.formats.pmml_dictionary import require_valid, write_labels_alike
+from auditor_client.models.formats.pmml_dictionary import require_no_defaults, require_valid, write_labels_alike
 from auditor_client.models.formats.pmml_fields import Fields, same
 from auditor_client.models.formats.pmml_models import MODELS, READ, decide
 from auditor_client.models.formats.pmml_terms import PmmlModel
@@ -120,6 +120,7 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     model = PmmlModel(element, fields, target, tuple(valid.get(target, [])), request, provenance)
     read = decide(model)
     require_known(root)
+    require_no_defaults(element, fields.known.values())
     for field in element.iter("MiningField"):
         name = field.get("name", "")
         if name in entries and fields.is_used(name):

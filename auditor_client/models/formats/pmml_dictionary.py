@@ -9,9 +9,10 @@ from typing import Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats.pmml_fields import attribute, finite, number
+from auditor_client.models.formats.pmml_fields import PmmlField, attribute, finite, number
 from shared.schema import Column
 
+_DEFAULTS: Final = {"priorProbability", "defaultValue"}
 _NUMERIC: Final = ("integer", "float", "double")
 _LABELS: Final = (
     ("Node", "score"), ("ScoreDistribution", "value"), ("RegressionTable", "targetCategory"),
@@ -114,14 +115,24 @@ def rescaled(element: Element) -> tuple[float, float]:
     for one in listed:
         factor, constant = number(one, "rescaleFactor", 1.0), number(one, "rescaleConstant", 0.0)
         others = set(one.attrib) - {"field", "optype", "rescaleConstant", "rescaleFactor"}
-        if (
-            len(listed) > 1
-            or others
-            or factor <= 0
-            or any(set(part.attrib) - {"value", "displayValue"} for part in one)
-        ):
+        if len(listed) > 1 or others or factor <= 0:
             raise ModelRefused("Targets are read that only rescale, with a positive rescaleFactor.")
     return factor, constant
+
+
+def require_no_defaults(element: Element, fields: Iterable[PmmlField]) -> None:
+    """Refuse a target's own value for people without a prediction, where somebody may have none.
+
+    Raises:
+        ModelRefused: A TargetValue has one, and an input may be missing.
+    """
+    own = [one for one in element.iterfind("Targets/Target/TargetValue") if _DEFAULTS & set(one.attrib)]
+    missing = [one.column.name for one in fields if one.may_be_missing]
+    if own and missing:
+        raise ModelRefused(
+            f"The target has a default or prior for people without a prediction, not read where {missing[0]!r} "
+            "may be missing."
+        )
 
 
 def predicted_number(element: Element) -> Callable[[float], float]:

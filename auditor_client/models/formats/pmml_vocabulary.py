@@ -53,7 +53,7 @@ _VOCABULARY: Final[Mapping[str, str]] = {
     "OutputField": "name displayName optype dataType targetField feature value ruleFeature algorithm rank rankBasis "
     "rankOrder segmentId isFinalResult isMultiValued",
     "Targets": "", "Target": "field optype rescaleConstant rescaleFactor",
-    "TargetValue": "value displayValue",
+    "TargetValue": "value displayValue priorProbability defaultValue",
     "TreeModel": f"{_MODEL} missingValueStrategy missingValuePenalty noTrueChildStrategy splitCharacteristic",
     "Node": "id score recordCount defaultChild",
     "ScoreDistribution": "value recordCount confidence probability",

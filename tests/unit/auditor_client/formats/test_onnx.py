@@ -109,6 +109,8 @@ def _machine(model: ModelProto, **changed: Any) -> None:
         (lambda m: m.graph.node.append(helper.make_node("Identity", ["nothing"], ["x"])), "nothing"),
         (lambda m: m.graph.node.append(helper.make_node("Identity", ["income"], ["income"])), "made twice"),
         (lambda m: setattr(m, "ir_version", 99), "IR version"),
+        (lambda m: m.graph.node.append(helper.make_node("Identity", ["income"], ["x"], surprise=1)), "surprise"),
+        (lambda m: _tree_node(m).attribute.append(helper.make_attribute("surprise", 1)), "surprise"),
         (lambda m: _attribute(m, "nodes_modes").strings.__setitem__(0, b"BRANCH_MEMBER"), "BRANCH_MEMBER"),
         (lambda m: _attribute(m, "nodes_truenodeids").ints.__setitem__(0, 0), "circle"),
         (lambda m: _attribute(m, "nodes_values").floats.__setitem__(0, float("nan")), "NaN"),
@@ -178,3 +180,16 @@ def test_damaged_files_are_refused_and_nothing_else() -> None:
 
 def _attribute(model: Any, name: str) -> Any:
     return next(one for node in model.graph.node for one in node.attribute if one.name == name)
+
+
+def _tree_node(model: Any) -> Any:
+    return next(node for node in model.graph.node if node.op_type == "TreeEnsembleClassifier")
+
+
+def test_every_operator_has_a_table_of_its_attributes() -> None:
+    """Those of tree ensembles are in a table of their own, which the test above holds."""
+    operators = {name[len("_op_") :] for name in vars(onnx_graph.Graph) if name.startswith("_op_")}
+
+    assert operators - {name.lower() for name in onnx_graph.ATTRIBUTES} == {
+        "treeensembleclassifier", "treeensembleregressor",
+    }  # fmt: skip

@@ -306,3 +306,19 @@ def test_a_derived_float_is_compared_as_one() -> None:
     assert decided(of["float"], {"x": [0.1]}, favourable=["A"]) == [False]
     with pytest.raises(ModelRefused, match="casts"):
         read(of["integer"], favourable=["A"])
+
+
+def test_a_targets_own_value_counts_only_where_an_input_may_be_missing() -> None:
+    """SAS writes prior probabilities; they are for people without a prediction."""
+    prior = '<Targets><Target field="y"><TargetValue value="A" priorProbability="0.7"/></Target></Targets>'
+    model = (
+        f'<RegressionModel functionName="classification" normalizationMethod="softmax">{schema_of("{0}")}{prior}'
+        '<RegressionTable intercept="1" targetCategory="A"><NumericPredictor name="{0}" coefficient="-0.5"/>'
+        '</RegressionTable><RegressionTable intercept="0" targetCategory="B"/></RegressionModel>'
+    )
+    field = '<DataField name="{}" optype="continuous" dataType="double"/>'
+
+    content = pmml(model.format("x"), fields=field.format("x"))
+    assert decided(content, XS, favourable=["A"]) == [True, True, True, False]
+    with pytest.raises(ModelRefused, match=r"default or prior .* 'age' may be missing"):
+        read(pmml(model.format("age"), fields=field.format("age")), favourable=["A"])
