@@ -136,8 +136,8 @@ def exists(holder: str) -> bool:
         path, _, name = holder.partition("::")
         return (TREE / path).is_file() and (not name or name in _tests(path))
     if (module := re.fullmatch(r"python -m (checks\.[a-z_]+)( --.*)?", holder)) is not None:
-        path = TREE / module[1].replace(".", "/")
-        return path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+        place = TREE / module[1].replace(".", "/")
+        return place.with_suffix(".py").is_file() or (place / "__main__.py").is_file()
     if (command := re.fullmatch(r"\./run ([a-z-]+)( .*)?", holder)) is not None:
         return re.search(rf"^  {command[1]} ", (TREE / "run").read_text(), re.MULTILINE) is not None
     return holder == "holder audit-privacy --with-faults"

@@ -10,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from holder_service.cli import app
-from shared.datasets import DatasetDeclaration
+from shared.datasets import DatasetDeclaration, Limits
 from shared.schema import Column
 from testing.holders import TestedHolder, running_holder
+from testing.registers import DECLARATION
 from testing.shown_commands import shown
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "declaration.md"
@@ -52,3 +53,16 @@ def test_the_schema_admits_what_is_declared_and_refuses_what_is_not() -> None:
     assert schema["additionalProperties"] is False
     assert schema["$defs"]["Column"]["properties"].keys() == Column.model_fields.keys()
     assert schema["$defs"]["Column"]["properties"]["type"]["enum"] == ["boolean", "category", "integer", "number"]
+
+
+def test_an_auditor_sees_what_was_declared(served: TestedHolder) -> None:
+    """Columns with categories and ranges, and how many records there may be; the page says so."""
+    served.declare("seen")
+    found = served.auditor("GET", "/datasets/seen", key=served.open_auditor("sees", dataset="seen")).json()
+
+    declared = DECLARATION["columns"]
+    assert [{name: column[name] for name in one} for one, column in zip(declared, found["columns"], strict=True)] == [
+        *declared
+    ]
+    assert found["records_max"] == DECLARATION["records_max"]
+    assert found["limits"].items() >= Limits().model_dump().items()

@@ -108,3 +108,11 @@ def test_many_cells_of_the_exponential_mechanism_give_possible_figures() -> None
 
     assert 0 <= parity.ratio.low <= parity.ratio.value <= parity.ratio.high <= 1
     assert parity.groups[1].accepted.value == pytest.approx(5_500, rel=0.05)
+
+
+def test_sums_of_more_than_fifty_answers_warn() -> None:
+    noise = ExponentialNoise(scale=8.0, upper=20_000)
+    for cells, warned in ((25, False), (51, True)):
+        parity = estimate_parity(measured([[20, 50]] * cells, [[2_000, 9_000]], noise))
+
+        assert any("Ask with the mechanism laplace" in warning for warning in parity.warnings) == warned

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from holder_service.domain.pricing import price
+from holder_service.settings import CONCURRENT_RELEASES_DEFAULT, REQUESTS_PER_S_DEFAULT
+from holder_service.web.edge.connections import CONNECTIONS_MAX
 from shared import limits
 from shared.datasets import ColumnLimits, Limits
 from shared.limits import PREDICATES_PER_PLAN_MAX, VALUES_PER_PLAN_MAX, VALUES_PER_PREDICATE_MAX
@@ -32,6 +34,24 @@ def test_a_limit_is_documented(name: str) -> None:
 
     assert len(rows) == 1
     assert re.search(rf"(?<![0-9.]){re.escape(str(PUBLISHED[name]))}(?![0-9.])", rows[0])
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"head has at most {limits.HEAD_BYTES_MAX // 1024} KiB",
+        f"its body {limits.BODY_READ_S:.0f} seconds",
+        f"takes {REQUESTS_PER_S_DEFAULT} requests a second",
+        f"serves {CONNECTIONS_MAX // 1000} 000 connections",
+        f"answers {CONCURRENT_RELEASES_DEFAULT} plans at once",
+        f"wait to be drawn take more than {limits.RELEASE_QUEUE_S_MAX} seconds",
+        f"may take {limits.RELEASE_QUEUE_S_MAX} seconds together",
+        f"gets {limits.FREE_ENTRIES_PER_DAY_MAX // 1000} 000 free answers",
+        f"would take {('no', 'one', 'two')[limits.COLUMN_QUEUE_S_MAX // 3600]} hours",
+    ],
+)
+def test_the_page_says_what_the_holder_is_set_to(sentence: str) -> None:
+    assert sentence in " ".join(DOCUMENT.read_text(encoding="utf-8").split())
 
 
 def test_a_real_audit_fits_by_far() -> None:
