@@ -51,6 +51,8 @@ def _ends(draws: RateDraws, pair: tuple[int, int], level: float) -> tuple[Ends, 
     pairs = [(i, j) for i in low for j in high if i != j]
     if len(pairs) > draws.edition.pairs_max:
         return _ends_by_groups(draws, np.union1d(low, high), pair, level)
+    if len(pairs) == 1:
+        return draws.pairs(low, high).ends((1 - level) / 2)
     both_ways = list(dict.fromkeys([*pairs, *((j, i) for i, j in pairs)]))
     first, second = np.array(both_ways).T
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

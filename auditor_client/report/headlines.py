@@ -10,7 +10,14 @@ from typing import Final
 
 from auditor_client.asking.request import ADVERSE, PARITY
 from auditor_client.estimation.caveats import least_size
-from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.estimation.results import (
+    Estimate,
+    GroupEstimate,
+    OddsEstimate,
+    ParityEstimate,
+    ParityFigures,
+    Verdict,
+)
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import interval_text, ratio_threshold
@@ -41,9 +48,11 @@ _VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.FAILS: sentence("Among {whom}, {name} fails {rule} for {columns}."),
     Verdict.UNDECIDED: sentence("Among {whom}, it is undecided whether {name} meets {rule} for {columns}."),
 }
-_RATIO: Final = sentence(
-    "The share with {outcome} in the group {lowest} is {ratio} of that in the group {highest}{ratio_interval}."
+_PAIR: Final = sentence(
+    "The share with {outcome} is {low} in the group {lowest} and {high} in the group {highest}: a ratio of "
+    "{ratio}{ratio_interval}."
 )
+_OF_ALL: Final = sentence("Over all groups, the lowest share is {ratio_of_all} of the highest{interval_of_all}.")
 _DIFFERENCES: Final[Mapping[Rate, str]] = {
     Rate.ACCEPTANCE: sentence(
         "Among {whom}, the share with {outcome} is {low} in the group {lowest} and {high} in the group {highest}: a "
@@ -160,39 +169,11 @@ def headline(finding: Finding) -> str:
     if finding.both_outcomes:
         return _both(finding)
     metric, estimate = finding.metrics[0], finding.first
-    if estimate.ratio_kind.adverse and isinstance(estimate, ParityEstimate):
-        words = _audit_words(finding, metric)
-        if not estimate.ratio.defined:
-            return said(_NO_RATIO, **words)
-        verdict = [] if estimate.verdict is Verdict.NONE else [said(_VERDICTS[estimate.verdict], **words)]
-        return joined([*verdict, adverse_sentence(finding, metric, estimate)])
-    compared, rate = _worse(estimate, RATES[metric][0])
-    ends = compared.extremes
     words = _audit_words(finding, metric)
-    if ends is None or not estimate.ratio.defined:
+    if not estimate.ratio.defined:
         return said(_NO_RATIO, **words)
-    lowest, highest = ends
-    words |= {
-        "lowest": _quoted(finding, lowest.group),
-        "highest": _quoted(finding, highest.group),
-        "low": percent(lowest.rate.value),
-        "high": percent(highest.rate.value),
-        "difference": points(estimate.difference.value),
-        "interval": _in_brackets(difference_interval(finding, estimate)),
-        "ratio": percent(estimate.ratio.value, apart_from=estimate.threshold),
-        "ratio_interval": _in_brackets(ratio_interval(finding, estimate)),
-        "level": level_of(finding),
-        "ratio_ends": _ends(estimate.ratio, _percent_apart_from(estimate.threshold)),
-        "difference_ends": interval_text(estimate.difference, points),
-    }
-    shown = (estimate.ratio, estimate.difference, lowest.rate, highest.rate)
-    sentences = [] if estimate.verdict is Verdict.NONE else [_VERDICTS[estimate.verdict]]
-    if metric == PARITY:
-        sentences.append(_RATIO if estimate.ratio.known else _OPEN_RATIO)
-    else:
-        sentences.append(_DIFFERENCES[rate] if all(figure.known for figure in shown) else _OPEN)
-    sentences += [_WORSE_OF_TWO] if isinstance(estimate, OddsEstimate) else []
-    return joined(said(one, **words) for one in sentences)
+    verdict = [] if estimate.verdict is Verdict.NONE else [said(_VERDICTS[estimate.verdict], **words)]
+    return joined([*verdict, *_figures(finding, metric, estimate)])
 
 
 def _audit_words(finding: Finding, metric: str) -> dict[str, str]:
@@ -216,28 +197,47 @@ def _both(finding: Finding) -> str:
         if not estimate.ratio.defined:
             sentences.append(said(_NO_RATIO, **words))
             continue
-        figures = (
-            adverse_sentence(finding, metric, estimate) if metric == ADVERSE else _parity_sentence(finding, estimate)
-        )
-        sentences += [said(_IF[metric][estimate.verdict], **words), figures]
+        sentences += [said(_IF[metric][estimate.verdict], **words), *_figures(finding, metric, estimate)]
     return joined(sentences)
 
 
-def _parity_sentence(finding: Finding, estimate: ParityEstimate) -> str:
-    """How far acceptance rates are apart."""
-    lowest, highest = estimate.extremes or (None, None)
-    if lowest is None or highest is None:
-        return said(NO_RATE)
-    return said(
-        _RATIO if estimate.ratio.known else _OPEN_RATIO,
-        outcome=outcome_of(finding).full,
-        lowest=_quoted(finding, lowest.group),
-        highest=_quoted(finding, highest.group),
-        ratio=percent(estimate.ratio.value, apart_from=estimate.threshold),
-        ratio_interval=_in_brackets(ratio_interval(finding, estimate)),
-        level=level_of(finding),
-        ratio_ends=_ends(estimate.ratio, _percent_apart_from(estimate.threshold)),
-    )
+def _figures(finding: Finding, metric: str, estimate: MetricEstimate) -> tuple[str, ...]:
+    """How far the groups of a metric are apart: the two groups that are named, and all where that is another figure."""
+    if estimate.ratio_kind.adverse and isinstance(estimate, ParityEstimate):
+        return (adverse_sentence(finding, metric, estimate),)
+    compared, rate = _worse(estimate, RATES[metric][0])
+    if compared.extremes is None:
+        return (said(_NO_RATIO, **_audit_words(finding, metric)),)
+    lowest, highest = compared.extremes
+    pair, as_percent = _named_figures(compared, compared.extremes), _percent_apart_from(estimate.threshold)
+    of_pair = as_percent(pair.ratio.value), _in_brackets(_interval(finding, pair.ratio, as_percent))
+    of_all = as_percent(estimate.ratio.value), _in_brackets(ratio_interval(finding, estimate))
+    words = {
+        "whom": whom(finding),
+        "outcome": outcome_of(finding).full,
+        "lowest": _quoted(finding, lowest.group),
+        "highest": _quoted(finding, highest.group),
+        "low": percent(lowest.rate.value),
+        "high": percent(highest.rate.value),
+        "difference": points(pair.difference.value),
+        "interval": _in_brackets(_interval(finding, pair.difference, points)),
+        "ratio": of_pair[0],
+        "ratio_interval": of_pair[1],
+        "ratio_of_all": of_all[0],
+        "interval_of_all": of_all[1],
+        "level": level_of(finding),
+        "ratio_ends": _ends(estimate.ratio, as_percent),
+        "difference_ends": interval_text(estimate.difference, points),
+    }
+    pair_known = all(figure.known for figure in (pair.ratio, pair.difference, lowest.rate, highest.rate))
+    if not estimate.ratio.known:
+        sentences = [_OPEN_RATIO if metric == PARITY else _OPEN]
+    elif not pair_known:
+        sentences = [_OF_ALL]
+    else:
+        sentences = [_PAIR if metric == PARITY else _DIFFERENCES[rate], *([] if of_pair == of_all else [_OF_ALL])]
+    sentences += [_WORSE_OF_TWO] if isinstance(estimate, OddsEstimate) else []
+    return tuple(said(text, **words) for text in sentences)
 
 
 def adverse_sentence(finding: Finding, metric: str, estimate: ParityEstimate) -> str:
@@ -271,6 +271,18 @@ def _ratio_words(estimate: MetricEstimate) -> Callable[[float], str]:
     if estimate.ratio_kind.adverse:
         return partial(ratio, apart_from=_bar(estimate))
     return _percent_apart_from(estimate.threshold)
+
+
+def _named_figures(compared: ParityEstimate, ends: tuple[GroupEstimate, GroupEstimate]) -> ParityFigures:
+    """Ratio and difference of the two groups that are named: without intervals where only those over all are known."""
+    if compared.pair is not None:
+        return ParityFigures(ratio=compared.pair.ratio, difference=compared.pair.difference)
+    low, high = (group.rate.value for group in ends)
+    ratio, difference = (
+        Estimate(value, math.nan, math.nan, compared.ratio.level, compared.ratio.method)
+        for value in (low / high if high > 0 else math.nan, high - low)
+    )
+    return ParityFigures(ratio=ratio, difference=difference)
 
 
 def explanation(finding: Finding) -> str:

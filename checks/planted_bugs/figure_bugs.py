@@ -43,4 +43,16 @@ FIGURE_BUGS: Final = (
         ),
         (f"{_TESTS}::test_the_named_pairs_interval_holds_though_the_pair_is_chosen_afterwards",),
     ),
+    Bug(
+        "the headline gives two groups the interval of the ratio over all groups",
+        (
+            Edit(
+                "auditor_client/report/headlines.py",
+                "_named_figures",
+                "return ParityFigures(ratio=compared.pair.ratio, difference=compared.pair.difference)",
+                "return compared",
+            ),
+        ),
+        ("tests/unit/auditor_client/test_report.py::test_a_sentence_about_two_groups_has_the_interval_of_that_pair",),
+    ),
 )

@@ -153,8 +153,8 @@ def test_the_verdict_is_a_sentence_and_its_figures_another() -> None:
 
     assert finding == (
         "Among the people in the register, the tree fails the four-fifths rule for favourable rates for sex. The "
-        "share with the decision “> 50K” in the group “Female” is 30.9 % of that in the group “Male” (95 % interval "
-        "29.4 % to 32.5 %)."
+        "share with the decision “> 50K” is 8.1 % in the group “Female” and 26.2 % in the group “Male”: a ratio of "
+        "30.9 %. Over all groups, the lowest share is 30.9 % of the highest (95 % interval 29.4 % to 32.5 %)."
     )
 
 
@@ -515,6 +515,23 @@ def with_a_small_group(judged: str | None, accepted: int = 480) -> AuditResult:
     return replace(audit, counts=counts, reading=reading, estimates={PARITY: reading.estimate(PARITY, counts, None)})
 
 
+def test_a_sentence_about_two_groups_has_the_interval_of_that_pair() -> None:
+    """Two groups nearly tie for the lowest, so that the ratio over all groups is another figure than the pair's."""
+    audit = with_a_small_group(None)
+    (noise,) = {audit.counts[Rate.ACCEPTANCE].measurement.favourable.noise}
+    accepted, refused = (NoisyCounts.of([people], noise) for people in ([500, 300, 310], [500, 700, 690]))
+    measured = Measurement(tuple(THREE), accepted, refused, "unfavourable")
+    counts = {Rate.ACCEPTANCE: replace(audit.counts[Rate.ACCEPTANCE], measurement=measured)}
+    estimates = {PARITY: audit.reading.estimate(PARITY, counts, None)}
+
+    text = audit_data(replace(audit, counts=counts, estimates=estimates)).headline
+
+    assert text.replace("\N{NARROW NO-BREAK SPACE}", " ").endswith(
+        "is 30.0 % in the group “b” and 50.0 % in the group “a”: a ratio of 60.0 % (95 % interval 58.8 % to 61.2 %). "
+        "Over all groups, the lowest share is 60.0 % of the highest (95 % interval 59.0 % to 61.0 %)."
+    )
+
+
 def test_by_default_the_groups_that_are_large_enough_stand_below_the_figures() -> None:
     result = with_a_small_group(None)
     page = page_of(result).text
@@ -532,7 +549,7 @@ def test_a_verdict_by_a_rule_says_which_groups_it_is_about_and_names_who_is_left
 
     assert result.view.data.headline.startswith(
         "Among the people in the register, in groups of at least 30 people, the tree meets the four-fifths rule for "
-        "favourable rates for sex. The share with the decision “> 50K” in the group “c” is"
+        "favourable rates for sex. The share with the decision “> 50K” is 48.0"
     )
     assert "The verdict and the figures are about the 2 of 3 groups that are shown to have at least 30 people." in page
     assert "For all 3 groups the ratio lies between" in page
