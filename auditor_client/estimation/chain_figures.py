@@ -265,7 +265,8 @@ def _interval(value: float, draws: FloatArray, level: float, unit: Unit = Unit.S
     if missing.mean() > tail or np.isnan(value):
         return Estimate(np.nan, np.nan, np.nan, level, METHOD, unit)
     low, high = np.sort(np.where(missing, -np.inf, draws)), np.sort(np.where(missing, np.inf, draws))
-    beyond = min(int(tail * number), number - 1)
+    # A draw that makes an end cannot miss it (`joint_ends`): each end is one draw farther out.
+    beyond = max(int(tail * number) - 1, 0)
     ends = float(low[beyond]), float(high[number - 1 - beyond])
     return Estimate(value, min(ends[0], value), max(ends[1], value), level, METHOD, unit)
 
