@@ -253,7 +253,7 @@ class Auditor:
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
-        asking = Asking.of(request, epsilon, reading, keywords, about)
+        asking = Asking.of(request, epsilon, reading, keywords, about).of_model(model)
         description = self._description(dataset)
         budget = self._holder.budget(description.name)
         posed = self._questioning.posed(model, description, asking, budget.auditor)
@@ -261,6 +261,17 @@ class Auditor:
             return Deciding(self._answering, self._receipts, self._on_step).decided(posed, asking, budget.left)
         kept = self._answering.kept(posed, asking)
         return self._answering.answered(self._answering.prepared(posed, asking, kept), asking)
+
+    def decisions(self, model: Any, dataset: str | None = None, *, decision: str | None = None) -> tuple[str, ...]:
+        """Return what a model or a column of decisions can decide, if the good outcome has to be named; spends nothing.
+
+        Empty for what decides by a number, and for a `Tree`: those say it themselves.
+
+        Raises:
+            ModelRefused: The model cannot be read exactly.
+            QuestionRefused: The column does not exist, or there is no model.
+        """
+        return self._questioning.decisions(model, self._description(dataset), decision)
 
     def rehearse(self, model: Any = None, dataset: str | None = None, *asked: Any, **keywords: Any) -> AuditResult:
         """Audit the rehearsal of a dataset: the same about invented people, at no charge. It says nothing of anybody.
@@ -349,7 +360,7 @@ class Auditor:
         auditor = self._holder.budget(description.name).auditor
         one = self._questioning.posed(first, description, asking, auditor)
         other = self._questioning.posed(second, description, asking, auditor, beside=one)
-        return compare_models(one, other, self._answering, asking)
+        return compare_models(one, other, self._answering, (asking.of_model(first), asking.of_model(second)))
 
     def approvals(self, dataset: str) -> tuple[Approval, ...]:
         """What you asked about a dataset that a budget officer has to approve first, the oldest first."""

@@ -5,7 +5,7 @@ comes as a problem document; `refusal` turns its stable code into the class of t
 """
 
 import copyreg
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,6 +14,7 @@ from auditor_client.text import in_python
 from shared.amounts import Loss
 from shared.approvals import Approval
 
+_DECISIONS_MAX: Final = 20
 _LOSS: Final = TypeAdapter(Loss)
 
 
@@ -29,6 +30,28 @@ class AuditorError(Exception):
 
 class ModelRefused(AuditorError):
     """A model cannot be read exactly as rules, so nothing is asked about it."""
+
+
+class QuestionRefused(AuditorError):
+    """The question does not fit the dataset, or would not cost what was meant; nothing is spent."""
+
+
+class OutcomeNotNamed(ModelRefused, QuestionRefused):
+    """Nobody said which of the decisions is the good outcome for a person, and it is never guessed.
+
+    Attributes:
+        decisions: Those there are: name some of them as `favourable`.
+    """
+
+    def __init__(self, text: str, decisions: Sequence[str] = ()) -> None:
+        if decisions:
+            shown = " or ".join([*decisions[:_DECISIONS_MAX], *(["…"] if len(decisions) > _DECISIONS_MAX else [])])
+            text = (
+                f"{text} {shown}. Which of them is the good outcome for the person? The direction of every finding "
+                f"depends on it, so it is not guessed: name it, such as `favourable` {decisions[-1]}."
+            )
+        super().__init__(text)
+        self.decisions = tuple(decisions)
 
 
 class UnsafeModelFile(ModelRefused):
@@ -57,10 +80,6 @@ class ProviderUnavailable(AuditorError):
 
 class SettingsRefused(AuditorError):
     """A setting cannot be used; the text names it and never shows a key."""
-
-
-class QuestionRefused(AuditorError):
-    """The question does not fit the dataset, or would not cost what was meant; nothing is spent."""
 
 
 class ReceiptsDamaged(AuditorError):

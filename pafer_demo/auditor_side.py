@@ -67,6 +67,8 @@ def audit(auditor: Auditor, data: OpenData, *, epsilon: str, output: Path) -> tu
     def finished(name: str, audited: Any, sensitive: tuple[str, ...], model: Path | None, **asked: Any) -> DemoAudit:
         model_name = None if model is None else f"Demo: {name}"
         about = About(model_name=model_name, purpose="Who gets the favourable decision")
+        if model is not None:
+            asked["favourable"] = True  # of the models' classes, which are whether the label is true
         result = auditor.audit(model, data.name, sensitive, epsilon, people=len(data.test), about=about, **asked)
         words = [*(() if audited is tree else (name.rsplit(maxsplit=1)[-1],)), *sensitive]
         report = result.write_report(output / f"report-{'-'.join(words)}.html")

@@ -55,6 +55,12 @@ def _texts(given: Any) -> Any:
     return (given,) if isinstance(given, str) else given
 
 
+def _one_class(given: Any) -> Any:
+    """A list of one for a class by itself; of an array, its single value."""
+    value = given.item() if hasattr(given, "item") and not hasattr(given, "__len__") else given
+    return (value,) if isinstance(value, str | bool | int | float) else value
+
+
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 """Some texts; one by itself is a list of one."""
 
@@ -145,8 +151,9 @@ class AuditRequest(BaseModel):
         "up ρ, such as 0.005.",
     )
     upper: int | None = Field(default=None, description="Of the mechanism exponential: the largest answer, in people.")
-    favourable: Annotated[tuple[Class, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
-        default=None, description="The model's favourable classes, with commas between them."
+    favourable: Annotated[tuple[Class, ...] | None, BeforeValidator(_plain), BeforeValidator(_one_class)] = Field(
+        default=None,
+        description="The classes or values that are the good outcome for a person, with commas between them.",
     )
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         default=None, description="The dataset's column for each input of a model that was fitted on an array."

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from auditor_client.asking.request import MODEL, AuditRequest
 from auditor_client.asking.scope import scope_predicates
 from auditor_client.asking.strata import column_and_bands
-from auditor_client.errors import ModelRefused, QuestionRefused
+from auditor_client.errors import ModelRefused, OutcomeNotNamed, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel, above, decided, of_values
 from auditor_client.models.readers import read_model
@@ -203,12 +203,14 @@ def _decision_tree(column: Column, request: AuditRequest) -> Tree:
     if request.above is not None:
         raise QuestionRefused(f"Column {name!r} holds no numbers: name its `favourable` values, and leave `above` out.")
     values = column.values
-    wanted = ("true",) if request.favourable is None and column.type == "boolean" else request.favourable
+    wanted = request.favourable
     texts = {_text(value): value for value in values}
     unknown = [value for value in wanted or () if _text(value) not in texts]
     if unknown:
         raise QuestionRefused(no_such(f"value of column {name!r}", unknown[0], texts))
-    if wanted is None or not 0 < len(wanted) < len(values):
+    if wanted is None:
+        raise OutcomeNotNamed(f"The decision in column {name!r} is", list(texts))
+    if not 0 < len(wanted) < len(values):
         raise QuestionRefused(
             f"Name some, but not all, of the values of column {name!r} as `favourable`: it has {', '.join(texts)}."
         )

@@ -1,7 +1,7 @@
 """The arguments of one call of `Auditor`: frozen values, or keywords that become them here and nowhere else."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -181,6 +181,10 @@ class Asking:
         elif written:
             raise QuestionRefused(f"{min(written)!r} is part of what is written about the audit: change it there.")
         return cls(request, reading, on_hand, looks, about)
+
+    def of_model(self, model: Any) -> Self:
+        """The same, by the name of the model's file where the auditor gave the model no name."""
+        return replace(self, about=self.about.over(About.of_file(model)))
 
     def require_one_answer(self) -> Self:
         """The same, for what reads one answer alone.

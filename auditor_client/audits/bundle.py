@@ -142,10 +142,11 @@ def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
 
 def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditCheck:
     """Compute one audit again and compare."""
-    dataset = ""
+    dataset = model = ""
     try:
         note = read_note(member(files, f"questions/{name}.json"), name)
         dataset = marked_name(note.dataset.name, note.dataset.rehearsal)
+        model = note.about.model_name or note.request.decision or ""
         document = parsed(member(files, f"figures/{name}.json"), f"figures/{name}.json")
         again = _recomputed(note, files, keys, document)
         require(note.name == f"sha256:{name}", "its note has another name than its digest")
@@ -156,8 +157,8 @@ def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditC
         require_same_document(again.view.begun(audit_document(again, str(form))), document, same_versions=same_versions)
         require(not same_versions or page == again.to_html(), "its report is not the one that these figures make")
     except AuditorError as error:
-        return AuditCheck(name, dataset, str(error))
-    return AuditCheck(name, dataset, None, None if same_versions else OTHER_VERSIONS)
+        return AuditCheck(name, dataset, str(error), model=model)
+    return AuditCheck(name, dataset, None, None if same_versions else OTHER_VERSIONS, model)
 
 
 def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]) -> AuditResult:

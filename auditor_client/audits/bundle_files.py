@@ -16,12 +16,16 @@ OTHER_VERSIONS: Final = "Other versions made it: its figures are right, its sent
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """What was found about one audit or training: a fault; or else what could not be compared, if anything."""
+    """What was found about one audit or training: a fault; or else what could not be compared, if anything.
+
+    `model` is what the auditor called the model; empty where nothing can be said of it.
+    """
 
     name: str
     dataset: str
     fault: str | None
     remark: str | None = None
+    model: str = ""
 
 
 def require_same_document(made_again: Mapping[str, Any], document: Mapping[str, Any], *, same_versions: bool) -> None:

@@ -110,43 +110,46 @@ def together(first: Question, second: Question) -> tuple[Question, Question] | s
 
 
 def compare_models(
-    first: PosedQuestion, second: PosedQuestion, answering: Answering, asking: Asking
+    first: PosedQuestion, second: PosedQuestion, answering: Answering, askings: tuple[Asking, Asking]
 ) -> ModelComparison:
     """Have two models' questions answered at the price of one, and compare.
+
+    What is asked of both differs in what is written of each model alone.
 
     By kept answers where both have one; else by one answer about both; else one by one, each at half of the loss.
 
     Raises:
         QuestionRefused: They cannot be asked; nothing is spent.
     """
-    posed = first, second
+    posed, asking = (first, second), askings[0]
     kept = [answering.kept(each, asking) for each in posed]
     if all(answering.is_free(each, asking, stored) for each, stored in zip(posed, kept, strict=True)):
-        return _one_by_one(posed, kept, answering, asking)
+        return _one_by_one(posed, kept, answering, askings)
     one, other = first.question, second.question
     pair = together(one, other)
     if isinstance(pair, str):
         if not shares_cells(one, other):
             halved = [each.asking(each.question.changed(**half_of(each.question.request))) for each in posed]
             kept = [answering.kept(each, asking) for each in halved]
-            return _one_by_one(halved, kept, answering, asking, apart=None if one.request.loss.is_nothing else pair)
+            return _one_by_one(halved, kept, answering, askings, apart=None if one.request.loss.is_nothing else pair)
         pair = one, other
     both = first.asking(pair[0])
     before = answering.answered(answering.prepared(both, asking, answering.kept(both, asking, pair[1])), asking)
-    return compare_results(before, answering.found(pair[1], replace(before.stored, reused=True), asking))
+    return compare_results(before, answering.found(pair[1], replace(before.stored, reused=True), askings[1]))
 
 
 def _one_by_one(
     posed: Sequence[PosedQuestion],
     kept: Sequence[StoredAnswer | None],
     answering: Answering,
-    asking: Asking,
+    askings: tuple[Asking, Asking],
     *,
     apart: str | None = None,
 ) -> ModelComparison:
     """Two questions, of which both are checked before the first is asked, by their kept answers or by new ones."""
-    prepared = [answering.prepared(each, asking, stored) for each, stored in zip(posed, kept, strict=True)]
-    first, second = (answering.answered(each, asking) for each in prepared)
+    of_each = zip(posed, kept, askings, strict=True)
+    prepared = [answering.prepared(each, asking, stored) for each, stored, asking in of_each]
+    first, second = (answering.answered(each, asking) for each, asking in zip(prepared, askings, strict=True))
     return compare_results(first, second, apart=apart)
 
 

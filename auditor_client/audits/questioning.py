@@ -12,7 +12,7 @@ from auditor_client.asking.request import AUTO, AuditRequest
 from auditor_client.asking.source import ReadSource, extended_schema, read_source
 from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.audits.asking import Asking
-from auditor_client.errors import QuestionRefused
+from auditor_client.errors import OutcomeNotNamed, QuestionRefused
 from auditor_client.exchange.columns import LinkedColumns, OwnColumns
 from shared.datasets import DatasetDescription
 from shared.scores import Document
@@ -100,6 +100,21 @@ class Questioning:
         if request.strategy == AUTO and request.chain is None and question.request.edges is None:
             self._say_choice(question)
         return PosedQuestion(question, data, auditor)
+
+    def decisions(self, model: Any, description: DatasetDescription, decision: str | None) -> tuple[str, ...]:
+        """What a model or a column can decide, if the good outcome has to be named; else nothing.
+
+        Raises:
+            ModelRefused: The model cannot be read exactly.
+            QuestionRefused: The column does not exist, or there is no model.
+        """
+        columns = OwnColumns("", self._linked.of(description.name))
+        request = AuditRequest(sensitive=description.table.sensitive[:1], decision=decision)
+        try:
+            read_source(model, description, request, columns)
+        except OutcomeNotNamed as error:
+            return error.decisions
+        return ()
 
     def _say_choice(self, question: Question) -> None:
         """Say it where strategy auto would ask otherwise if it knew how many people there are."""

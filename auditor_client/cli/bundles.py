@@ -68,8 +68,11 @@ def check(
             print_json(found.to_document())
         else:
             print_table(
-                ("Audit", "Dataset", "Finding"),
-                [(f"{one.name[:12]}…", one.dataset, one.fault or one.remark or "good") for one in found.checks],
+                ("Audit", "Model or decisions", "Dataset", "Finding"),
+                [
+                    (f"{one.name[:12]}…", one.model, one.dataset, one.fault or one.remark or "good")
+                    for one in found.checks
+                ],
             )
             if found.trainings:
                 print_table(

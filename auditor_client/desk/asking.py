@@ -114,6 +114,7 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
             desk.drop(draft)
             return _new(desk, sent, f"`{name}`: {error}")
         draft.model, draft.other = (path, draft.other) if name == "model" else (draft.model, path)
+    draft.decisions = _decisions(desk, draft)
     return go(desk, f"/new/{draft.id}")
 
 
@@ -124,6 +125,20 @@ def _fault_of_chain(chain: Sequence[str], decision: str, sent: SentForm) -> str:
     if (MODEL in chain) != ("model" in sent.files):
         return "A `chain` names the stage model exactly where a model’s file is chosen."
     return ""
+
+
+def _decisions(desk: Desk, draft: DraftQuestion) -> tuple[str, ...]:
+    """What the first model or the column can decide; empty where the question has to say more before it is known."""
+    if draft.chain:  # which end of a chain is good, the kind of its decision says
+        return ()
+    try:
+        with desk.auditor() as auditor:
+            found = auditor.decisions(draft.model, draft.dataset, decision=draft.decision)
+    except SignInNeeded:
+        raise
+    except AuditorError:
+        return ()
+    return () if any("," in one for one in found) else found
 
 
 def _require_model_file(path: Path) -> None:
@@ -224,7 +239,10 @@ def _offer(
 def plan(desk: TheDesk, draft: str, sent: Sent) -> Response:
     """Look what the question would cost and show; spends nothing."""
     found = _found(desk, draft)
-    found.typed = {**sent.typed, **{name: ",".join(sent.chosen.get(name, ())) for name in ("sensitive", "metrics")}}
+    found.typed = {
+        **sent.typed,
+        **{name: ",".join(sent.chosen.get(name, ())) for name in ("sensitive", "metrics", "favourable")},
+    }
     found.planned, found.fault, found.notice = None, "", ""
     for name in ("supports_from", "group_totals"):
         if name in sent.files:
@@ -392,4 +410,5 @@ def link(desk: TheDesk, dataset: str, sent: Sent) -> Response:
         return _link(desk, dataset, dict(sent.typed), str(error))
     file.unlink()
     draft.decision = values["name"]
+    draft.decisions = _decisions(desk, draft)
     return go(desk, f"/new/{draft.id}")

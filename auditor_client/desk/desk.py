@@ -38,6 +38,7 @@ class DraftQuestion:
         chain: The stages of a chain of decisions; empty for one decision.
         typed: What was typed, by field.
         files: Files that came with it, by field.
+        decisions: What the model or the column can decide, of which some are the good outcome; empty if not known.
         defaults: What fields have that nobody typed in yet.
         fault: Why it could not be planned or asked.
         notice: What has changed since the price before this one was shown.
@@ -50,6 +51,7 @@ class DraftQuestion:
     other: Path | None = None
     decision: str | None = None
     chain: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
     typed: dict[str, str] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from shared.datasets import DatasetDescription
 LABELS: Final[Mapping[str, str]] = {
     "sensitive": "Groups", "epsilon": "Privacy loss ε", "metrics": "Figures", "where": "Only people with",
     "by": "Within each value of", "reference": "Compare with the group", "delta": "δ", "rho": "ρ instead of ε",
-    "upper": "Largest answer, people", "favourable": "Favourable classes", "columns": "Columns of the model’s inputs",
+    "upper": "Largest answer, people", "favourable": "Good outcome", "columns": "Columns of the model’s inputs",
     "intervention": "Kind of decision",
     "decision": "Column of decisions", "above": "Favourable above a score of", "label": "Label column",
     "chain": "Stages of a chain of decisions", "contradictions": "ε to count contradictions",
@@ -36,7 +36,7 @@ LABELS: Final[Mapping[str, str]] = {
     "edition": "Edition of the estimator", "supports_from": "Your own data about the same people",
     "bands": "Bands of a score", "group_totals": "Public totals of the groups", "totals_source": "Where they are from",
     "reuse": "Use kept answers", "join": "Join kept answers", "model_name": "Name of the model",
-    "model_owner": "Whose model it is", "purpose": "What it decides", "favourable_word": "Favourable is called",
+    "model_owner": "Whose model it is", "purpose": "What it decides", "favourable_word": "The good outcome is called",
     "organisation": "Who audits", "author": "Who writes the report", "target_width": "Width of the interval",
     "until_decided": "Look until it is decided", "first_look": "First look",
     "asked_for": "What it is asked for",

@@ -1,8 +1,9 @@
 """What the auditor writes of an audit, for whoever reads its report; nothing is asked or computed by it."""
 
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.text import Words
 
@@ -20,7 +21,9 @@ class About(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model_name: Words | None = Field(default=None, exclude_if=_unset, description="What the model is called.")
+    model_name: Words | None = Field(
+        default=None, exclude_if=_unset, description="What the model is called [its file's name]."
+    )
     model_owner: Words | None = Field(default=None, exclude_if=_unset, description="Whose model it is.")
     purpose: Words | None = Field(default=None, exclude_if=_unset, description="What the model decides, and what for.")
     favourable_word: Words | None = Field(
@@ -34,6 +37,16 @@ class About(BaseModel):
     def over(self, others: "About") -> Self:
         """The same, with what others say where this says nothing."""
         return self.model_copy(update={name: words for name, words in others if getattr(self, name) is None})
+
+    @classmethod
+    def of_file(cls, model: Any) -> "About":
+        """What a model's file says of it by default: the name of the file, where it is words; else nothing."""
+        if not isinstance(model, str | Path):
+            return NOTHING
+        try:
+            return cls(model_name=Path(model).name)
+        except ValidationError:  # a file may have a name that no page should show
+            return NOTHING
 
     @property
     def written(self) -> dict[str, str]:

@@ -1,30 +1,41 @@
-"""Which of a model's classes count as favourable."""
+"""Which of a model's classes count as favourable: those that the auditor names. None is guessed.
+
+A class 1 is as often the bad outcome (default, fraud, rejection) as the good one, and a finding turns round with it. So
+classes 0 and 1, −1 and 1 or false and true are asked about like any others.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from auditor_client.errors import ModelRefused
+from auditor_client.errors import ModelRefused, OutcomeNotNamed
 
-_SELF_EVIDENT: Final = ({0, 1}, {-1, 1})
+_SHOWN_MAX: Final = 20
 
 
 def favourable_classes(classes: Sequence[Any], favourable: Collection[Any] | None) -> set[Any]:
-    """Those of a model's classes that count as favourable, found by their value or their text.
+    """Return those of a model's classes that count as favourable, found by their value or their text.
 
     Raises:
-        ModelRefused: They are not named, or are none or all of the classes.
+        OutcomeNotNamed: The auditor did not name them.
+        ModelRefused: They are none or all of the classes.
     """
     if favourable is None:
-        if set(classes) in _SELF_EVIDENT:
-            return {max(classes)}
-        raise ModelRefused(f"Say which of the classes {_shown(classes)} are favourable (`favourable`).")
+        raise OutcomeNotNamed("The model predicts", [class_text(label) for label in classes])
     asked = [favourable] if isinstance(favourable, str) else list(favourable)
-    found = [{label for label in classes if label == wanted or str(label) == str(wanted)} for wanted in asked]
+    found = [
+        {label for label in classes if label == wanted or class_text(label) == class_text(wanted)} for wanted in asked
+    ]
     chosen = set().union(*found)
     if all(found) and 0 < len(chosen) < len(classes):
         return chosen
     raise ModelRefused(f"Name some, but not all, of the classes {_shown(classes)} as `favourable`; not {asked}.")
 
 
+def class_text(label: Any) -> str:
+    """Return a class as it is typed: a truth value as "true" or "false"."""
+    text = str(label)
+    return text.lower() if text in ("True", "False") else text
+
+
 def _shown(classes: Sequence[Any]) -> str:
-    return ", ".join(repr(label) for label in classes[:20]) + (", …" if len(classes) > 20 else "")
+    return ", ".join(repr(label) for label in classes[:_SHOWN_MAX]) + (", …" if len(classes) > _SHOWN_MAX else "")

@@ -31,7 +31,8 @@ class ModelRequest:
 
     Attributes:
         schema: The dataset's declared columns.
-        favourable: The classes that count as favourable; None where the model's own say it.
+        favourable: The classes that count as favourable; None where the model
+            itself says which, or predicts a number.
         columns: The dataset's column for each of the model's inputs, in the model's order; None where the model
             names them.
         above: Favourable is a score above this, in the maker's own scale (a probability, say); None for the

@@ -41,8 +41,7 @@ def read_tree(
             what), also inside a FixedThresholdClassifier or TunedThresholdClassifierCV.
         schema: The dataset's declared columns. The tree may split on those that are neither sensitive
             nor the label.
-        favourable: The classes that count as favourable. May be left out for the classes 0 and 1, false
-            and true, or −1 and 1: the larger is favourable. A class is found by its value or its text.
+        favourable: The classes that count as favourable, found by their value or their text. They are never guessed.
         columns: The dataset's column for each of the model's inputs, in the model's order: needed if
             the model was fitted on an array, or if it has other names for its inputs.
         input_dtypes: By column, "float32", "float64" or "object", if the model was trained on that and

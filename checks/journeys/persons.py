@@ -57,7 +57,7 @@ def set_up(engineer: Traveller) -> str:
 def audit(auditor: Traveller) -> None:
     """The auditor asks for the price, audits two models, and checks what was answered."""
     write_applicants(auditor.folder / "applicants.csv")
-    about = ("--dataset", DATASET, "--sensitive", "Geschlecht")
+    about = ("--dataset", DATASET, "--sensitive", "Geschlecht", "--favourable", "true")
     (auditor.folder / "train.py").write_text(TRAINING)
     auditor.does("gets the employer's models", "python", "train.py")
     auditor.does("looks what there is", "auditor", "datasets", sees=(DATASET, "Geschlecht"))

@@ -240,9 +240,9 @@ def audits_of_columns(auditor: Auditor, people: pd.DataFrame, _: Path) -> Iterat
     features, repaid = known[["age", "hours"]], known["repaid"] * 1
     fill = SimpleImputer(strategy="constant", fill_value=-1)
     boosted = make_pipeline(fill, GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=0))
-    yield auditor.audit(boosted.fit(features, repaid), "loans", ["sex"], "1")
+    yield auditor.audit(boosted.fit(features, repaid), "loans", ["sex"], "1", favourable=[1])
     scorecard = make_pipeline(fill, LogisticRegression())
-    yield auditor.audit(scorecard.fit(features, repaid), "loans", ["sex"], "1", above=0.55)
+    yield auditor.audit(scorecard.fit(features, repaid), "loans", ["sex"], "1", above=0.55, favourable=[1])
     chance = random.Random(7)
     linked = pd.DataFrame(
         {

@@ -135,7 +135,7 @@ def test_a_stranger_comes_from_a_model_to_a_report(browser: Browser, started: Op
         page.get_by_label("A model’s file").set_input_files(started.model)
         page.get_by_role("button", name="Go on").click()
         page.get_by_label("sex").check()
-        page.get_by_label("Favourable classes").fill("granted")
+        page.get_by_label("granted", exact=True).check()
         page.get_by_label("How many people").fill("1500")
         page.get_by_text("More of the question").click()
         page.get_by_label("Columns of the model’s inputs").fill("age, citizen")
@@ -203,7 +203,7 @@ def test_the_same_by_keyboard_alone(browser: Browser, started: OpenDesk) -> None
         tab_to("Go on", press="Enter")
         page.wait_for_url("**/new/*")
         tab_to("sex", press="Space")
-        tab_to("Favourable classes", text="granted")
+        tab_to("granted", press="Space")
         tab_to("How many people", text="1500")
         tab_to("More of the question", press="Enter")
         tab_to("Columns of the model’s inputs", text="age,citizen")
@@ -428,7 +428,7 @@ def test_two_models_are_compared_in_one_question(browser: Browser, started: Open
         page.locator("input[name=other]").set_input_files(other)
         page.get_by_role("button", name="Go on").click()
         page.get_by_label("sex").check()
-        page.get_by_label("Favourable classes").fill("granted")
+        page.get_by_label("granted", exact=True).check()
         page.get_by_label("How many people").fill("1500")
         page.get_by_text("More of the question").click()
         page.get_by_label("Columns of the model’s inputs").fill("age, citizen")
@@ -458,7 +458,9 @@ def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client:
 
 def test_the_index_is_sorted_by_its_headings(started: OpenDesk, client: httpx.Client) -> None:
     with started.desk.auditor() as auditor:
-        auditor.audit(decision="citizen", dataset="register", request="sex", epsilon="0.3", model_name="AAA")
+        auditor.audit(
+            decision="citizen", favourable="true", dataset="register", request="sex", epsilon="0.3", model_name="AAA"
+        )
     wait_until(lambda: started.desk.kept.computed()[2] == 0)
 
     def shown(query: str) -> list[str]:
@@ -478,7 +480,7 @@ def test_the_index_is_sorted_by_its_headings(started: OpenDesk, client: httpx.Cl
 
 def test_a_watch_says_what_for_where_the_holder_wants_it(started: OpenDesk, client: httpx.Client) -> None:
     with started.desk.auditor(asked_for="A review") as auditor:
-        audit = auditor.audit(decision="citizen", dataset="loans", request="sex", epsilon="5")
+        audit = auditor.audit(decision="citizen", favourable="true", dataset="loans", request="sex", epsilon="5")
     path = f"{started.desk.door.root}/audits/{audit.note.name.removeprefix('sha256:')}"
     form = {"form_token": started.desk.door.form_token, "epsilon": "0.5", "margin": "0"}
 
@@ -505,7 +507,13 @@ def test_what_is_asked_is_what_the_price_was_shown_for(started: OpenDesk, client
     """New records between the price and the button: the price is shown anew, once, and nothing was asked."""
     holder, root = started.holder, started.desk.door.root
     holder.offer("reloaded", learnable_csv(people=300), **LEARNABLE, epsilon="9", population="reloaded")
-    question = {"sensitive": "sex", "metrics": "statistical-parity", "epsilon": "0.5", "people": "300"}
+    question = {
+        "sensitive": "sex",
+        "metrics": "statistical-parity",
+        "epsilon": "0.5",
+        "people": "300",
+        "favourable": "true",
+    }
     learned = {"sensitive": "sex", "features": "citizen", "epsilon": "5", "ratio": "0.8"}
     draft = followed(started, client, "/new", dataset="reloaded", decision="citizen")
     training = followed(started, client, "/trainings", dataset="reloaded")
@@ -532,7 +540,13 @@ def test_what_is_asked_is_what_the_price_was_shown_for(started: OpenDesk, client
 def test_what_was_typed_with_its_version_is_asked_of_that(started: OpenDesk, client: httpx.Client) -> None:
     holder = started.holder
     holder.offer("earlier", learnable_csv(people=300), **LEARNABLE, epsilon="9", population="earlier")
-    question = {"sensitive": "sex", "metrics": "statistical-parity", "epsilon": "0.5", "people": "300"}
+    question = {
+        "sensitive": "sex",
+        "metrics": "statistical-parity",
+        "epsilon": "0.5",
+        "people": "300",
+        "favourable": "true",
+    }
     draft = followed(started, client, "/new", dataset="earlier", decision="citizen")
     followed(started, client, draft, **question, version="1")
     followed(started, client, f"{draft}/ask", epsilon="0.5")

@@ -116,7 +116,7 @@ def test_decisions_that_were_swapped_would_be_noticed(
 @pytest.mark.statistical
 def test_a_declared_column_is_audited_without_linking(auditor: Auditor, people: pd.DataFrame) -> None:
     """Sample, threshold and false alarms as above."""
-    citizens = auditor.audit(dataset="register", sensitive=["sex"], epsilon="5", decision="citizen")
+    citizens = auditor.audit(dataset="register", sensitive=["sex"], epsilon="5", decision="citizen", favourable="true")
     hours = auditor.audit(dataset="register", sensitive=["sex"], epsilon="5", decision="hours", above=20.5)
 
     assert within_the_noise(citizens, people.assign(favourable=people["citizen"]))
@@ -277,7 +277,7 @@ def test_a_boosted_models_figures_are_the_makers_own_up_to_the_noise(
     auditor: Auditor, people: pd.DataFrame, boosters: dict[str, Path], name: str
 ) -> None:
     """Sample: one release of 4 counts; threshold 4 people a count; a false alarm once in 10⁹ runs."""
-    result = auditor.audit(boosters[name], "register", ["sex"], "5")
+    result = auditor.audit(boosters[name], "register", ["sex"], "5", favourable=[1])
 
     assert within_the_noise(result, decided_by(boosters[name], people))
     assert not within_the_noise(result, people.assign(favourable=people["age"] > 45))
@@ -289,7 +289,9 @@ def test_a_boosted_models_figures_are_the_makers_own_up_to_the_noise(
 def test_two_models_of_different_makers_are_compared(
     auditor: Auditor, boosters: dict[str, Path], tmp_path: Path
 ) -> None:
-    comparison = auditor.compare(boosters["model.txt"], boosters["model.json"], "register", ["sex"], "2")
+    comparison = auditor.compare(
+        boosters["model.txt"], boosters["model.json"], "register", ["sex"], "2", favourable=[1]
+    )
     page = comparison.to_html()
 
     assert "LightGBM" in page
@@ -308,11 +310,11 @@ def test_a_score_outlives_a_restart_and_is_computed_again_for_new_records(
     receipts = tmp_path / "receipts"
     with running_holder(tmp_path, people=300) as tested:
         with Auditor(tested.url, tested.auditor_key, receipts=receipts) as auditor:
-            first = auditor.audit(model, "register", sex, "1")
+            first = auditor.audit(model, "register", sex, "1", favourable=[1])
         settings = tested
     with settings.reopened() as again, Auditor(again.url, again.auditor_key, receipts=receipts) as auditor:
-        assert auditor.audit(model, "register", sex, "1").answer == first.answer
+        assert auditor.audit(model, "register", sex, "1", favourable=[1]).answer == first.answer
         assert again.load(register_csv(people=299)).status_code == 200
-        renewed = auditor.audit(model, "register", sex, "2")
+        renewed = auditor.audit(model, "register", sex, "2", favourable=[1])
         assert (renewed.release.version, renewed.plan.columns) == (2, first.plan.columns)
         assert len(auditor.columns("register")) == 1

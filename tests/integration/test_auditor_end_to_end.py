@@ -83,7 +83,7 @@ def test_the_figures_are_the_models_own_up_to_the_noise(
     auditor: Auditor, model: Pipeline, people: pd.DataFrame, sensitive: list[str]
 ) -> None:
     """Sample: one release of at most 12 counts; threshold 4 people a count; a false alarm once in 10⁹ runs."""
-    result = auditor.audit(model, "register", sensitive, "5")
+    result = auditor.audit(model, "register", sensitive, "5", favourable=[1])
 
     assert within_the_noise(result, model, people)
 
@@ -93,7 +93,7 @@ def test_a_tree_that_differs_in_one_threshold_would_be_noticed(
     auditor: Auditor, model: Pipeline, people: pd.DataFrame
 ) -> None:
     """The negative control: of 4000 people some 30 have the one age that is moved over."""
-    result = auditor.audit(model, "register", ["sex"], "5")
+    result = auditor.audit(model, "register", ["sex"], "5", favourable=[1])
     moved = people.assign(age=people["age"] - 1)
 
     assert not within_the_noise(result, model, moved)
@@ -102,7 +102,9 @@ def test_a_tree_that_differs_in_one_threshold_would_be_noticed(
 def test_every_strategy_and_estimator_gives_a_finding(auditor: Auditor, model: Pipeline) -> None:
     for strategy in ("verdict", "rules", "pafer"):
         for estimator in ("posterior", "plug-in"):
-            result = auditor.audit(model, "register", ["sex"], "1", strategy=strategy, estimator=estimator)
+            result = auditor.audit(
+                model, "register", ["sex"], "1", strategy=strategy, estimator=estimator, favourable=[1]
+            )
 
             assert result.parity.ratio.defined
             assert "</html>" in result.to_html()
@@ -114,10 +116,10 @@ def test_a_plan_spends_nothing_and_an_audit_what_was_quoted_once(
 ) -> None:
     before = auditor.budget("register").spent.epsilon_nano
 
-    planned = auditor.plan(model, "register", ["sex"], "0.3")
+    planned = auditor.plan(model, "register", ["sex"], "0.3", favourable=[1])
     after_plan = auditor.budget("register").spent.epsilon_nano
-    first = auditor.audit(model, "register", ["sex"], "0.3")
-    second = auditor.audit(model, "register", ["sex"], "0.3")
+    first = auditor.audit(model, "register", ["sex"], "0.3", favourable=[1])
+    second = auditor.audit(model, "register", ["sex"], "0.3", favourable=[1])
 
     assert after_plan == before
     assert format_nano(planned.quote.charge.epsilon_nano) == "0.3"
@@ -130,16 +132,16 @@ def test_a_plan_spends_nothing_and_an_audit_what_was_quoted_once(
 
 
 def test_another_draw_is_charged_and_independent(auditor: Auditor, model: Pipeline) -> None:
-    first = auditor.audit(model, "register", ["sex"], "0.01", draw=1)
-    second = auditor.audit(model, "register", ["sex"], "0.01", draw=2)
+    first = auditor.audit(model, "register", ["sex"], "0.01", draw=1, favourable=[1])
+    second = auditor.audit(model, "register", ["sex"], "0.01", draw=2, favourable=[1])
 
     assert first.release.id != second.release.id
     assert first.release.ledger.sequence < second.release.ledger.sequence
 
 
 def test_receipts_agree_with_the_real_ledger(auditor: Auditor, model: Pipeline) -> None:
-    auditor.audit(model, "register", ["sex"], "0.02")
-    auditor.audit(model, "register", ["origin"], "0.02")
+    auditor.audit(model, "register", ["sex"], "0.02", favourable=[1])
+    auditor.audit(model, "register", ["origin"], "0.02", favourable=[1])
 
     findings = auditor.verify()
 
@@ -155,7 +157,7 @@ def test_a_neutral_tree_gives_the_same_plan_as_its_model(auditor: Auditor, model
 
     assert (
         auditor.plan(tree, "register", ["sex"], "0.5").plan.document()
-        == auditor.plan(model, "register", ["sex"], "0.5").plan.document()
+        == auditor.plan(model, "register", ["sex"], "0.5", favourable=[1]).plan.document()
     )
 
 
@@ -163,7 +165,7 @@ def test_an_empty_budget_is_reported_with_its_amounts(auditor: Auditor, model: P
     key = holder.open_auditor("POOR", epsilon="0.1")
     with Auditor(holder.url, key, receipts=auditor._receipts.directory) as poor:
         with pytest.raises(BudgetExhausted) as refused:
-            poor.audit(model, "register", ["sex"], "0.2")
+            poor.audit(model, "register", ["sex"], "0.2", favourable=[1])
 
         assert str(refused.value.loss("requested")) == "epsilon 0.2"
         assert str(refused.value.loss("remaining")) == "epsilon 0.1"
@@ -172,11 +174,11 @@ def test_an_empty_budget_is_reported_with_its_amounts(auditor: Auditor, model: P
 
 def test_errors_of_the_holder_arrive_as_classes(auditor: Auditor, model: Pipeline, holder: TestedHolder) -> None:
     with pytest.raises(NotFound):
-        auditor.audit(model, "nowhere", ["sex"], "0.2")
+        auditor.audit(model, "nowhere", ["sex"], "0.2", favourable=[1])
     with pytest.raises(InvalidPlanRefused, match="never was a version"):
-        auditor.audit(model, "register", ["sex"], "0.2", version=10**9)
+        auditor.audit(model, "register", ["sex"], "0.2", version=10**9, favourable=[1])
     with pytest.raises(QuestionRefused):
-        auditor.audit(model, "register", ["age"], "0.2")
+        auditor.audit(model, "register", ["age"], "0.2", favourable=[1])
     with (
         Auditor(holder.url, "no-such-key", receipts="unused") as stranger,
         pytest.raises(Unauthenticated),
@@ -187,14 +189,14 @@ def test_errors_of_the_holder_arrive_as_classes(auditor: Auditor, model: Pipelin
 def test_an_earlier_version_is_answered_again_after_a_reload(
     auditor: Auditor, model: Pipeline, holder: TestedHolder
 ) -> None:
-    earlier = auditor.audit(model, "register", ["sex"], "0.04")
+    earlier = auditor.audit(model, "register", ["sex"], "0.04", favourable=[1])
     assert holder.load(register_csv(people=PEOPLE)).status_code == 200
 
-    again = auditor.audit(model, "register", ["sex"], "0.04", version=earlier.release.version)
-    newer = auditor.audit(model, "register", ["sex"], "0.04")
+    again = auditor.audit(model, "register", ["sex"], "0.04", version=earlier.release.version, favourable=[1])
+    newer = auditor.audit(model, "register", ["sex"], "0.04", favourable=[1])
 
     with pytest.raises(VersionGone):
-        auditor.audit(model, "register", ["sex"], "0.05", version=earlier.release.version)
+        auditor.audit(model, "register", ["sex"], "0.05", version=earlier.release.version, favourable=[1])
     assert again.answer == earlier.answer
     assert newer.release.version == earlier.release.version + 1
 
@@ -225,7 +227,7 @@ def test_the_command_line_audits_a_file_and_verifies_its_receipts(
 
     audited = run(
         "audit", "model.skops", "--dataset", "register", "--sensitive", "sex,origin", "--epsilon", "0.5",
-        "--report", "report.html", "--json",
+        "--report", "report.html", "--json", "--favourable", "true",
     )  # fmt: skip
     verified = run("verify", "receipts")
 

@@ -190,7 +190,7 @@ def test_own_data_count_either_models_cells(
     before = spent(auditor)
 
     found = auditor.compare(
-        logistic, other, "loans", ["sex"], "0.71", strategy=strategy, supports_from=tmp_path / "own.csv"
+        logistic, other, "loans", ["sex"], "0.71", strategy=strategy, supports_from=tmp_path / "own.csv", favourable=[1]
     )
 
     assert spent(auditor) == before + 71 * 10**7

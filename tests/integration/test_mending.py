@@ -86,7 +86,7 @@ def test_a_mended_file_meets_the_ratio_in_truth_and_in_its_own_audit(
         "epsilon": "2",
     }
     with Auditor(offered.url, offered.auditor_key, receipts=tmp_path) as auditor:
-        found = auditor.audit(model, "loans", ["sex"], columns=["points", "years"], **asked)
+        found = auditor.audit(model, "loans", ["sex"], columns=["points", "years"], **asked, favourable=[1])
         spent = auditor.budget("loans").spent
         mending = auditor.mend(found, WANTED)
         by_receipt = auditor.mend(found.receipt, WANTED)
@@ -113,7 +113,14 @@ def test_the_command_needs_no_holder_and_writes_tree_and_report(
     receipts = tmp_path / "receipts"
     with Auditor(offered.url, offered.auditor_key, receipts=receipts) as auditor:
         found = auditor.audit(
-            model, "loans", ["sex"], "5", columns=["points", "years"], strategy="rules", metrics=("equalized-odds",)
+            model,
+            "loans",
+            ["sex"],
+            "5",
+            columns=["points", "years"],
+            strategy="rules",
+            metrics=("equalized-odds",),
+            favourable=[1],
         )
     (note,) = (receipts / "questions").glob("*.json")
     out, report = tmp_path / "mended.json", tmp_path / "mended.html"

@@ -71,12 +71,12 @@ def model() -> DecisionTreeClassifier:
 @pytest.fixture(scope="module")
 def rehearsed(auditor: Auditor, model: DecisionTreeClassifier) -> AuditResult:
     metrics = ["statistical-parity", "equal-opportunity"]
-    return auditor.rehearse(model, "loans", "sex", 2, metrics=metrics, strategy="rules")
+    return auditor.rehearse(model, "loans", "sex", 2, metrics=metrics, strategy="rules", favourable=[1])
 
 
 @pytest.fixture(scope="module")
 def real(auditor: Auditor, model: DecisionTreeClassifier) -> AuditResult:
-    return auditor.audit(model, "loans", "sex", 2)
+    return auditor.audit(model, "loans", "sex", 2, favourable=[1])
 
 
 def assert_marked(shown: Shown, *, folder: Path) -> None:
@@ -120,7 +120,7 @@ def test_an_audit_of_real_people_says_nothing_of_rehearsals(real: AuditResult) -
 def test_a_plan_a_comparison_and_a_mending_are_marked(
     auditor: Auditor, model: DecisionTreeClassifier, rehearsed: AuditResult, tmp_path: Path
 ) -> None:
-    planned = auditor.plan(model, "loans-rehearsal", "sex", 1, people=2000)
+    planned = auditor.plan(model, "loans-rehearsal", "sex", 1, people=2000, favourable=[1])
     assert_marked(planned, folder=tmp_path)
     assert "Cost: nothing, as a rehearsal" in planned.summary()
     assert_marked(compare_results(rehearsed, rehearsed), folder=tmp_path)
@@ -236,13 +236,13 @@ def test_a_holder_that_leaves_the_mark_out_or_charges_is_not_believed(auditor: A
 def test_a_dataset_without_a_rehearsal_or_with_one_of_before_is_refused(holder: TestedHolder, auditor: Auditor) -> None:
     holder.offer("other", learnable_csv(), **COLUMNS)
     with pytest.raises(QuestionRefused, match=r"publishes no rehearsal of 'other'.*holder admin rehearsal other"):
-        auditor.rehearse(None, "other", "sex", 1, decision="citizen")
+        auditor.rehearse(None, "other", "sex", 1, decision="citizen", favourable="true")
     holder.admin("POST", "/datasets/other/rehearsal", json={"people": 50}).raise_for_status()
     changed = holder.declare("other", columns=[*COLUMNS["columns"], {"name": "more", "type": "boolean"}])
 
     assert "publish it again" in " ".join(changed.json()["warnings"])
     with pytest.raises(QuestionRefused, match="is of an earlier declaration"):
-        auditor.rehearse(None, "other", "sex", 1, decision="citizen")
+        auditor.rehearse(None, "other", "sex", 1, decision="citizen", favourable="true")
 
 
 def test_every_page_of_the_desk_about_it_says_so(

@@ -112,7 +112,7 @@ def test_the_figures_are_the_models_own_up_to_the_noise(
     accepted, swapped = decided(model, people)
     bands = pd.cut(people["age"], [-1, 24, 44, 120], labels=["under 25", "25 to 44", "45 and above"]).astype(str)
     for column, groups in (("sex", people["sex"]), ("age", bands)):
-        found = auditor.audit(model, f"open-{relation}", [column], "8", strategy="verdict")
+        found = auditor.audit(model, f"open-{relation}", [column], "8", strategy="verdict", favourable=[1])
 
         assert found.release.batches[0].counted_groups is None
         for group in found.parity.groups:
@@ -125,7 +125,7 @@ def test_the_figures_are_the_models_own_up_to_the_noise(
 def test_the_report_says_that_the_model_looks_at_sex_and_how_often(
     auditor: Auditor, model: Pipeline, people: pd.DataFrame
 ) -> None:
-    found = auditor.audit(model, "open-add_remove", ["sex"], "8", strategy="rules")
+    found = auditor.audit(model, "open-add_remove", ["sex"], "8", strategy="rules", favourable=[1])
 
     use = direct_use(found)
     assert use is not None
@@ -142,7 +142,7 @@ def test_how_often_rules_that_name_sex_decide_is_estimated_by_group(
     auditor: Auditor, people: pd.DataFrame, by_sex_in_part: Pipeline
 ) -> None:
     """Half a per cent is ten people; the share that the other rules decide about would be found."""
-    found = auditor.audit(by_sex_in_part, "open-add_remove", ["sex"], "8", strategy="rules")
+    found = auditor.audit(by_sex_in_part, "open-add_remove", ["sex"], "8", strategy="rules", favourable=[1])
 
     use = direct_use(found)
     naming = [rule.rule for rule in found.rules if any(one.column == "sex" for one in rule.rule.all_of)]
@@ -156,7 +156,7 @@ def test_how_often_rules_that_name_sex_decide_is_estimated_by_group(
 
 
 def test_a_score_of_age_and_sex_is_made_and_audited(auditor: Auditor, by_score: Pipeline) -> None:
-    found = auditor.audit(by_score, "open-sensitive_attribute", ["sex"], "8")
+    found = auditor.audit(by_score, "open-sensitive_attribute", ["sex"], "8", favourable=[1])
 
     assert found.release.batches[0].counted_groups is None, "a change of sex changes the score"
     assert "its score is computed from" in found.to_html()
@@ -167,7 +167,7 @@ def test_the_figures_of_a_score_of_age_and_sex_are_its_own_up_to_the_noise(
     auditor: Auditor, people: pd.DataFrame, by_score: Pipeline
 ) -> None:
     """A score that mistook the sexes would be found."""
-    found = auditor.audit(by_score, "open-sensitive_attribute", ["sex"], "8")
+    found = auditor.audit(by_score, "open-sensitive_attribute", ["sex"], "8", favourable=[1])
 
     accepted, swapped = decided(by_score, people)
     for group in found.parity.groups:
@@ -180,7 +180,7 @@ def test_where_it_is_not_declared_the_refusal_says_what_to_ask_for(
     auditor: Auditor, model: Pipeline, holder: TestedHolder
 ) -> None:
     with pytest.raises(ModelRefused, match='declare the dataset with "sensitive_in_rules": true'):
-        auditor.audit(model, "closed", ["sex"], "1")
+        auditor.audit(model, "closed", ["sex"], "1", favourable=[1])
     document = refused(holder.release(plan(cells=BY_SEX), dataset="closed"), "sensitive-column", holder=holder)
 
     assert "sensitive_in_rules" in document["detail"]
@@ -202,7 +202,7 @@ def test_of_two_groups_both_are_counted_only_where_a_rule_names_a_sensitive_colu
 
 def test_the_papers_strategy_cannot_mix_both(auditor: Auditor, model: Pipeline) -> None:
     with pytest.raises(QuestionRefused, match="ask with another strategy"):
-        auditor.audit(model, "open-sensitive_attribute", ["sex"], "1", strategy="pafer")
+        auditor.audit(model, "open-sensitive_attribute", ["sex"], "1", strategy="pafer", favourable=[1])
 
 
 def test_a_permission_comes_and_goes_without_loading_again(holder: TestedHolder, people: pd.DataFrame) -> None:
@@ -246,7 +246,9 @@ def test_the_share_whose_decision_depends_on_their_sex_is_asked_directly(
 
     Two per cent are forty people; a sex that was not free, with everybody decided about alike, would be found.
     """
-    found = auditor.audit(by_sex_in_part, "open-add_remove", ["sex"], "8", metrics="stability", free="sex")
+    found = auditor.audit(
+        by_sex_in_part, "open-add_remove", ["sex"], "8", metrics="stability", free="sex", favourable=[1]
+    )
 
     alike = ~people["hours"].between(31, 45)
     for group in found.first.groups:  # type: ignore[union-attr]  # one rate

@@ -258,7 +258,8 @@ def test_the_command_looks_until_it_is_decided(
     skops.io.dump(model, tmp_path / "model.skops")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AUDITOR_HOLDER_URL", str(holder.client.base_url))
-    command = "audit model.skops --dataset loans --sensitive sex --epsilon 0.008 --until-decided --first-look 0.002"
+    command = "audit model.skops --dataset loans --sensitive sex --epsilon 0.008 "
+    command += "--until-decided --first-look 0.002 --favourable true"
 
     for number in range(TRIES):
         key = holder.open_auditor(f"until-decided-command-{number}", epsilon="1", dataset="loans")

@@ -83,13 +83,13 @@ def cells(question: Any) -> list[str]:
 
 
 def test_a_declared_column_is_audited_as_it_is() -> None:
-    assert cells(asked(decision="citizen")) == ["citizen = True", "citizen = False"]
+    assert cells(asked(decision="citizen", favourable="true")) == ["citizen = True", "citizen = False"]
     assert cells(asked(decision="citizen", favourable=["false"])) == ["citizen = False", "citizen = True"]
     assert cells(asked(decision="education", favourable=["high", "low"])) == [
         "education ≠ middle",
         "education = middle",
     ]
-    assert asked(decision="citizen").plan.columns is None
+    assert asked(decision="citizen", favourable="true").plan.columns is None
 
 
 def test_who_has_no_value_is_outside_of_the_audit() -> None:
@@ -348,7 +348,7 @@ def test_reports_speak_of_what_was_audited(auditor: Auditor) -> None:
     auditor.link(DECISIONS, "register", name="decision")
     common: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "epsilon": "1"}
     linked = auditor.audit(decision="decision", favourable=["granted"], **common)
-    declared = auditor.audit(decision="citizen", **common)
+    declared = auditor.audit(decision="citizen", favourable="true", **common)
     model, tree = auditor.audit(score(), **common), auditor.audit(FOUR_LEAVES, **common)
 
     for audit, words in (

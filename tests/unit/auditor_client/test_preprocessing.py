@@ -61,7 +61,10 @@ def trained(step: Any, columns: list[str], labels: list[int] | None = None, fram
 
 def said(model: Any, **options: Any) -> list[str]:
     """The tree's rules in words, with their decisions."""
-    return [f"{rule.rule}: {rule.leaf.decision}" for rule in read_tree(model, SCHEMA, **options).rules()]
+    return [
+        f"{rule.rule}: {rule.leaf.decision}"
+        for rule in read_tree(model, SCHEMA, **{"favourable": [1], **options}).rules()
+    ]
 
 
 def edge(tree: Tree) -> tuple[float, float]:
@@ -76,7 +79,7 @@ def edge(tree: Tree) -> tuple[float, float]:
 def test_a_threshold_behind_a_scaler_is_the_last_double_that_the_scaler_sends_left() -> None:
     model = trained(StandardScaler(), ["hours"])
 
-    last, first = edge(read_tree(model, SCHEMA))
+    last, first = edge(read_tree(model, SCHEMA, favourable=[1]))
 
     assert model.predict(pd.DataFrame({"hours": [last, first]})).tolist() == [0, 1]
     assert 0.3 < last < 0.4
@@ -89,10 +92,10 @@ def test_whole_numbers_behind_a_scaler_get_whole_thresholds() -> None:
 def test_float32_into_a_scaler_is_read_as_such_where_it_is_said() -> None:
     model = trained(StandardScaler(), ["hours"], frame=FRAME.astype({"hours": "float32"}))
 
-    values = np.array(edge(read_tree(model, SCHEMA, input_dtypes={"hours": "float32"})))
+    values = np.array(edge(read_tree(model, SCHEMA, favourable=[1], input_dtypes={"hours": "float32"})))
 
     assert model.predict(pd.DataFrame({"hours": values.astype(np.float32)})).tolist() == [0, 1]
-    assert edge(read_tree(model, SCHEMA)) != tuple(values)
+    assert edge(read_tree(model, SCHEMA, favourable=[1])) != tuple(values)
 
 
 def test_a_bin_in_the_middle_makes_three_branches_and_edges_are_pretty() -> None:
@@ -160,7 +163,9 @@ def test_columns_are_found_by_name_index_mask_slice_and_selector() -> None:
     for columns in (["hours"], [1], slice(1, 2), [False, True, False], make_column_selector(pattern="^hours$")):
         model = trained(ColumnTransformer([("x", StandardScaler(), columns)]), ["age", "hours", "city"])
 
-        assert {q.column for rule in read_tree(model, SCHEMA).rules() for q in rule.rule.all_of} == {"hours"}
+        assert {q.column for rule in read_tree(model, SCHEMA, favourable=[1]).rules() for q in rule.rule.all_of} == {
+            "hours"
+        }
 
 
 def test_what_is_dropped_is_not_asked_of_the_dataset() -> None:
@@ -186,14 +191,14 @@ def test_a_model_fitted_on_an_array_is_read_with_the_columns_named() -> None:
     model = make_pipeline(step, DecisionTreeClassifier(random_state=0)).fit(array, [0, 0, 0, 1, 1, 1])
 
     with pytest.raises(ModelRefused, match="columns"):
-        read_tree(model, SCHEMA)
+        read_tree(model, SCHEMA, favourable=[1])
     with pytest.raises(ModelRefused, match="2 inputs"):
-        read_tree(model, SCHEMA, columns=["age"])
+        read_tree(model, SCHEMA, favourable=[1], columns=["age"])
     schema = Schema(
         person_key="id",
         columns=(SCHEMA.columns[0], Column(name="city", type="category", categories=("a", "b"), nullable=True)),
     )
-    assert [str(rule.rule) for rule in read_tree(model, schema, columns=["city", "age"]).rules()] == [
+    assert [str(rule.rule) for rule in read_tree(model, schema, favourable=[1], columns=["city", "age"]).rules()] == [
         "age ≤ 45",
         "age > 45",
     ]
@@ -216,7 +221,7 @@ def test_a_model_fitted_on_an_array_is_read_with_the_columns_named() -> None:
 )
 def test_a_transform_that_is_not_known_column_by_column_is_refused(step: Any, columns: list[str]) -> None:
     with pytest.raises(ModelRefused, match="Supported are Pipeline"):
-        read_tree(trained(step, columns), SCHEMA)
+        read_tree(trained(step, columns), SCHEMA, favourable=[1])
 
 
 @pytest.mark.parametrize(
@@ -241,14 +246,14 @@ def test_a_model_that_fails_for_a_declared_value_or_means_another_type_is_refuse
 ) -> None:
     labels = [0, 0, 0, 1, 1, 1][: len(frame)]
     with pytest.raises(ModelRefused, match=said):
-        read_tree(trained(step, columns, labels, frame), SCHEMA)
+        read_tree(trained(step, columns, labels, frame), SCHEMA, favourable=[1])
 
 
 def test_both_none_and_nan_for_missing_is_refused() -> None:
     frame = FRAME.assign(city=pd.Series(["a", None, math.nan, "b", "a", "b"], dtype=object))
 
     with pytest.raises(ModelRefused, match="None and NaN"):
-        read_tree(trained(OneHotEncoder(handle_unknown="ignore"), ["city"], frame=frame), SCHEMA)
+        read_tree(trained(OneHotEncoder(handle_unknown="ignore"), ["city"], frame=frame), SCHEMA, favourable=[1])
 
 
 @pytest.mark.parametrize("forge", ["_n_features_outs", "_drop_idx_after_grouping", "_default_to_infrequent_mappings"])
@@ -264,4 +269,4 @@ def test_an_encoder_that_contradicts_itself_is_refused_before_it_runs(forge: str
     }[forge]
 
     with pytest.raises(ModelRefused, match="contradicts itself"):
-        read_tree(model, SCHEMA)
+        read_tree(model, SCHEMA, favourable=[1])

@@ -50,7 +50,7 @@ def test_the_name_of_a_class_says_who_reads_it(monkeypatch: pytest.MonkeyPatch) 
 
     for model in (StandardScaler(), tree_model(), make_pipeline(StandardScaler(), tree_model())):
         read_object(model, ModelRequest(SCHEMA))
-    read_object(FixedThresholdClassifier(tree_model()).fit(AGES, [0, 0, 1, 1]), ModelRequest(SCHEMA))
+    read_object(FixedThresholdClassifier(tree_model()).fit(AGES, [0, 0, 1, 1]), ModelRequest(SCHEMA, [1]))
 
     assert asked == ["few", "many", "many", "many"]
 
@@ -66,7 +66,7 @@ def test_a_tree_by_hand_needs_no_library() -> None:
 
 
 def test_a_tree_says_how_it_was_read_and_with_what_it_was_compared() -> None:
-    read, digest = read_model(tree_model(), ModelRequest(SCHEMA, columns=["age"]))
+    read, digest = read_model(tree_model(), ModelRequest(SCHEMA, [1], columns=["age"]))
 
     assert digest is None
     assert read.provenance is not None

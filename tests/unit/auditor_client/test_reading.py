@@ -56,7 +56,7 @@ def load_model(path: Path | str) -> Any:
 
 
 def read_tree(model: Any, schema: Schema) -> Tree:
-    return read_object(model, ModelRequest(schema)).tree
+    return read_object(model, ModelRequest(schema, [1])).tree
 
 
 class Bomb:
@@ -187,11 +187,11 @@ def test_a_type_that_is_not_on_the_list_is_refused(untrusted: Any, file: Path) -
 def test_a_file_is_refused_in_the_words_that_refuse_the_object(model: Any, file: Path) -> None:
     model.fit(FRAME[["age"]], LABELS)
     with pytest.raises(ModelRefused) as from_memory:
-        read_model(model, ModelRequest(SCHEMA))
+        read_model(model, ModelRequest(SCHEMA, [1]))
     skops.io.dump(model, file)
 
     with pytest.raises(UnsafeModelFile) as from_file:
-        read_model(file, ModelRequest(SCHEMA))
+        read_model(file, ModelRequest(SCHEMA, [1]))
 
     said = str(from_memory.value).replace("before the tree", "before the model")
     assert str(from_file.value) == f"{file.name}: {said}"

@@ -54,7 +54,7 @@ def _few_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(model: Any, **options: Any) -> ReadModel:
-    return read_model(model, ModelRequest(SCHEMA, **options))[0]
+    return read_model(model, ModelRequest(SCHEMA, **{"favourable": [1], **options}))[0]
 
 
 def document(model: Any, **options: Any) -> Document:

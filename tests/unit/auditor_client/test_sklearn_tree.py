@@ -42,7 +42,10 @@ def fitted(labels: list[Any], frame: pd.DataFrame | None = None, **options: Any)
 
 
 def said(model: Any, **options: Any) -> list[str]:
-    return [f"{rule.rule}: {rule.leaf.decision}" for rule in read_tree(model, SCHEMA, **options).rules()]
+    return [
+        f"{rule.rule}: {rule.leaf.decision}"
+        for rule in read_tree(model, SCHEMA, **{"favourable": [1], **options}).rules()
+    ]
 
 
 def test_whole_numbers_get_whole_thresholds() -> None:
@@ -54,7 +57,7 @@ def test_the_boundary_is_where_the_cast_to_float32_moves_it() -> None:
     model = fitted([0, 0, 0, 1], frame)
     schema = Schema(person_key="id", columns=(Column(name="hours", type="number"),))
 
-    [below, _] = read_tree(model, schema).rules()
+    [below, _] = read_tree(model, schema, favourable=[1]).rules()
 
     [predicate] = below.rule.all_of
     assert isinstance(predicate.value, float)
@@ -88,7 +91,7 @@ def test_a_leaf_that_nobody_can_reach_is_left_out() -> None:
     frame = pd.DataFrame({"age": [-5, -4, 3, 4]})
 
     assert said(fitted([0, 0, 1, 1], frame)) == ["everybody: 1"]
-    assert isinstance(read_tree(fitted([0, 1, 1, 0], frame), SCHEMA).root, Split)
+    assert isinstance(read_tree(fitted([0, 1, 1, 0], frame), SCHEMA, favourable=[1]).root, Split)
 
 
 def test_several_classes_may_be_favourable() -> None:
@@ -145,7 +148,7 @@ def test_a_tuned_threshold_and_an_extra_tree_are_read() -> None:
     labels = [int(age > 30) for age in range(60)]
     tuned = TunedThresholdClassifierCV(ExtraTreeClassifier(max_depth=3, random_state=0)).fit(frame, labels)
 
-    tree = read_tree(tuned, SCHEMA)
+    tree = read_tree(tuned, SCHEMA, favourable=[1])
 
     people = [{"age": age, "owner": owner} for age in range(100) for owner in (False, True)]
     assert [int(tree.decide(person).decision) for person in people] == tuned.predict(pd.DataFrame(people)).tolist()
@@ -155,7 +158,7 @@ def test_columns_may_be_renamed_for_the_dataset() -> None:
     model = fitted([0, 1], pd.DataFrame({"Age (years)": [1, 2]}))
 
     with pytest.raises(ModelRefused, match="does not declare"):
-        read_tree(model, SCHEMA)
+        read_tree(model, SCHEMA, favourable=[1])
     assert said(model, columns=["age"]) == ["age ≤ 1: 0", "age > 1: 1"]
 
 
@@ -215,44 +218,44 @@ def _forged(**parts: Any) -> Any:
 )  # fmt: skip
 def test_what_cannot_be_read_exactly_is_refused_with_advice(model: Any, said: str) -> None:
     with pytest.raises(ModelRefused, match=said):
-        read_tree(model, SCHEMA)
+        read_tree(model, SCHEMA, favourable=[1])
 
 
 def test_a_tree_deeper_than_a_rule_may_be_is_refused() -> None:
     chain = pd.DataFrame({"hours": np.cumprod(np.full(600, 1.1))})
 
     with pytest.raises(ModelRefused, match="set max_depth"):
-        read_tree(fitted([0, 1] * 300, chain), SCHEMA)
-    read_tree(fitted([0, 1] * 300, chain, max_depth=200), SCHEMA)
+        read_tree(fitted([0, 1] * 300, chain), SCHEMA, favourable=[1])
+    read_tree(fitted([0, 1] * 300, chain, max_depth=200), SCHEMA, favourable=[1])
 
 
 @pytest.mark.parametrize("options", [{"input_dtypes": {"age": "int8"}}, {"input_dtypes": {"height": "float32"}}])
 def test_options_that_fit_nothing_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ModelRefused, match="input_dtypes"):
-        read_tree(fitted(Y), SCHEMA, **options)
+        read_tree(fitted(Y), SCHEMA, **{"favourable": [1], **options})
 
 
 def test_a_reading_that_forgets_the_cast_to_float32_is_refused_by_its_own_witnesses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = fitted([0, 0, 1, 1], pd.DataFrame({"hours": [0.1, 0.2, 0.3, 0.4]}))
-    read_tree(model, SCHEMA)
+    read_tree(model, SCHEMA, favourable=[1])
 
     monkeypatch.setattr(preprocessing.Preprocessing, "matrix", lambda self, table: np.asarray(self.transform(table)))
 
     with pytest.raises(ModelRefused, match="does not follow its own tree"):
-        read_tree(model, SCHEMA)
+        read_tree(model, SCHEMA, favourable=[1])
 
 
 def test_a_reading_that_forgets_where_missing_goes_is_refused_by_its_own_witnesses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = fitted([0, 0, 0, 1], pd.DataFrame({"hours": [0.1, 0.2, 0.3, 0.4]}))
-    read_tree(model, SCHEMA)
+    read_tree(model, SCHEMA, favourable=[1])
 
     masks = splits.Splits._masks
     missing = 1 << 2  # behind the two stretches that one threshold makes
     monkeypatch.setattr(splits.Splits, "_masks", lambda self: {n: m & ~missing for n, m in masks(self).items()})
 
     with pytest.raises(ModelRefused, match="does not follow its own tree"):
-        read_tree(model, SCHEMA)
+        read_tree(model, SCHEMA, favourable=[1])

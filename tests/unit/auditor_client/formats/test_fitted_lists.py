@@ -93,7 +93,7 @@ def test_booleans_taken_for_categories_are_zero_and_one(monkeypatch: pytest.Monk
         np.arange(12.0).reshape(4, 3) / 8,
     ]
 
-    read = ebm.read_object(model, ModelRequest(SCHEMA))
+    read = ebm.read_object(model, ModelRequest(SCHEMA, [1]))
 
     assert read.provenance is not None
     assert read.provenance.differing == 0
@@ -107,7 +107,7 @@ def test_categories_that_training_never_saw_are_not_taken_for_an_empty_one(monke
     model.term_features_ = [(4,)]
     model.term_scores_ = [np.array([0.0, 3.0, 1.0, -2.0])]
 
-    read = ebm.read_object(model, ModelRequest(SCHEMA))
+    read = ebm.read_object(model, ModelRequest(SCHEMA, [1]))
 
     assert read.provenance is not None
     assert read.provenance.differing == 0
@@ -119,7 +119,7 @@ def test_a_machine_that_is_read_wrongly_is_noticed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("auditor_client.models.formats.ebm.np.nextafter", lambda cuts, _: cuts)
 
     with pytest.raises(ModelRefused, match="decides otherwise"):
-        ebm.read_object(ExplainableBoostingClassifier(RECORDED[0]), ModelRequest(SCHEMA))
+        ebm.read_object(ExplainableBoostingClassifier(RECORDED[0]), ModelRequest(SCHEMA, [1]))
 
 
 class GreedyRuleListClassifier:
@@ -202,7 +202,7 @@ def test_a_list_fitted_on_a_table_with_a_share_of_nobody(above: float | None, fa
 
 
 def test_an_optimal_list() -> None:
-    read = rule_lists.read_object(CorelsClassifier(), ModelRequest(NEVER_MISSING))
+    read = rule_lists.read_object(CorelsClassifier(), ModelRequest(NEVER_MISSING, [1]))
 
     assert [str(rule.rule) for rule in read.tree.merged().rules()]
     assert read.provenance is not None
@@ -211,4 +211,4 @@ def test_an_optimal_list() -> None:
 
 def test_a_list_of_numbers_that_may_be_missing_is_refused() -> None:
     with pytest.raises(ModelRefused, match="may be missing"):
-        rule_lists.read_object(GreedyRuleListClassifier(), ModelRequest(SCHEMA))
+        rule_lists.read_object(GreedyRuleListClassifier(), ModelRequest(SCHEMA, [1]))
