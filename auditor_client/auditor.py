@@ -28,7 +28,7 @@ from auditor_client.audits.history import History, kept_audit, stored_history
 from auditor_client.audits.mending import Mending, mend
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.planned_training import PlannedTraining
-from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step
+from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step, supposing_public_number
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.training import Trainer, TrainingResult
 from auditor_client.audits.watching import WatchedVerdict, WatchKeeper, watch_of
@@ -175,7 +175,7 @@ class Auditor:
         budget = self._holder.budget(description.name)
         asked = asking.request if target_width is None else asking.request.changed(epsilon="1")
         posed = self._questioning.posed(model, description, replace(asking, request=asked), budget.auditor)
-        question, data = posed.question, posed.data
+        question, data = supposing_public_number(posed.question), posed.data
         if asking.looking.until_decided:
             asking = replace(asking, reading=asking.reading.of_look(settled_looks(question, asking)))
         from auditor_client.planning.forecasting import forecast, smallest_epsilon  # noqa: PLC0415 - see Reading

@@ -46,9 +46,10 @@ class OutcomeNotNamed(ModelRefused, QuestionRefused):
     def __init__(self, text: str, decisions: Sequence[str] = ()) -> None:
         if decisions:
             shown = " or ".join([*decisions[:_DECISIONS_MAX], *(["…"] if len(decisions) > _DECISIONS_MAX else [])])
+            typed = " or ".join(f"`favourable` {one}" for one in decisions[:2])
             text = (
                 f"{text} {shown}. Which of them is the good outcome for the person? The direction of every finding "
-                f"depends on it, so it is not guessed: name it, such as `favourable` {decisions[-1]}."
+                f"depends on it, so it is not guessed: name it, such as {typed}."
             )
         super().__init__(text)
         self.decisions = tuple(decisions)

@@ -39,6 +39,11 @@ class Table:
         return f"{said}<table><thead><tr>{_cells(self.columns, 'th')}</tr></thead><tbody>{rows}</tbody></table>"
 
 
+def _public_number(dataset: DatasetDescription) -> str:
+    people = None if dataset.metadata is None else dataset.metadata.people
+    return "" if people is None else f" The holder says that it is about {people} people."
+
+
 def dataset_table(dataset: DatasetDescription) -> Table:
     """What a dataset declares: who it is about, what is protected, and its columns."""
     version = "no records yet" if dataset.version is None else f"version {dataset.version} of the records"
@@ -47,7 +52,8 @@ def dataset_table(dataset: DatasetDescription) -> Table:
     return Table(
         (
             *_rehearsal(dataset),
-            f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people.",
+            f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people."
+            f"{_public_number(dataset)}",
             *((_AGGREGATE,) if dataset.people is not None else ()),
             *(() if dataset.approval is None else (_APPROVED_FIRST.format(days=dataset.approval.days),)),
             f"Protected is {_PROTECTED[dataset.relation]}.",

@@ -126,6 +126,19 @@ class Questioning:
             )
 
 
+def supposing_public_number(question: Question) -> Question:
+    """The same question, forecast for as many people as the holder publishes, where the auditor named no number.
+
+    The plan stays the same: how it is asked does not follow from the public number, or a repeated question would be
+    another plan once the holder writes one. Linked decisions are about fewer people, so theirs is not supposed.
+    """
+    metadata, assumption = question.dataset.metadata, question.request.assumption
+    public = None if metadata is None else metadata.people
+    if public is None or assumption.people is not None or question.source.decided:
+        return question
+    return question.changed(assumption=assumption.model_copy(update={"people": public}), strategy=question.strategy)
+
+
 def _known_totals(asking: Asking, question: Question) -> dict[str, Any]:
     """What is known of the groups' sizes, as changes of the request: the assumption follows it too."""
     if not asking.reading.has_intervals:

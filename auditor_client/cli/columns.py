@@ -33,6 +33,9 @@ def link(
         typer.echo(f"Linked: {name} ({column.type}{domain})")
         typer.echo(f"Column: {linked.id}")
         typer.echo(f"Name it with {f'--label {name}' if column.label else f'--decision {name}'}.")
+        if column.values and not column.label:
+            typer.echo("Say which value is the good outcome for the person, too (--favourable): it is not guessed.")
+        typer.echo("How many of these keys the register knows is not told; only a charged answer shows it.")
 
 
 @with_flags

@@ -19,11 +19,12 @@ from auditor_client.report.chain_data import ChainData, chain_data
 from auditor_client.report.direct_use import direct_use_words
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.figures import MetricSection, metric_section
-from auditor_client.report.formats import group_words, scope_words, sensitive_words, whole
+from auditor_client.report.formats import group_words, scope_words, sensitive_words
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.model_warnings import model_warnings
 from auditor_client.report.outcome import Outcome, outcome_of
+from auditor_client.report.people import people_facts
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.rule_bars import RuleBars, rule_bars
@@ -209,6 +210,7 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
     release = finding.release
     return (
         *_written(finding),
+        *people_facts(finding),
         *subject_facts(finding.question, finding.about),
         Fact(said("Groups"), str(len(finding.counts[next(iter(finding.counts))].measurement.groups))),
         *([] if finding.reading.rule is None else [Fact(said("Judged"), judged_fact(finding.reading.rule))]),
@@ -235,7 +237,6 @@ def _written(finding: Finding) -> tuple[Fact, ...]:
         said("Author"): about.author,
         said("Records of"): dataset.organisation,
         said("Records as of"): of_records.reference_date,
-        said("About how many people"): None if of_records.people is None else whole(of_records.people),
         said("Source of the records"): of_records.source,
     }
     return tuple(Fact(term, text) for term, text in facts.items() if text is not None)

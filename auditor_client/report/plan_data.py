@@ -38,6 +38,9 @@ _NOT_ENOUGH: Final = sentence(
 _UNKNOWN: Final = sentence(
     "How many people the dataset is about is not known, so {people} are supposed: give their number (--people)."
 )
+_PUBLIC: Final = sentence(
+    "The forecast supposes {people} people, which is the holder’s own public number; name another with --people."
+)
 _WOULD_BE: Final = sentence("With {people} people the interval would be {width} wide.")
 _RULES_FROM: Final = sentence("From {people} people on, strategy auto would ask rule by rule.")
 _CHANCES: Final = sentence(
@@ -146,7 +149,7 @@ def plan_data(
     favourable = sum(rule.favourable for rule in question.rules)
     metric = METRIC_WORDS[question.metrics[0]].within
     return PlanData(
-        supposed=_supposed(forecast),
+        supposed=_supposed(forecast) or _public_number(question, forecast),
         strata="" if forecast.strata is None else _strata(question, forecast.strata),
         joined="" if forecast.joined is None else _joined(forecast.joined),
         headline=said(_ENOUGH if enough else _NOT_ENOUGH, metric=metric, width=width_words(forecast.chosen.width)),
@@ -215,6 +218,16 @@ def _supposed(forecast: Forecast) -> str:
     if forecast.rules_from is not None:
         sentences.append(said(_RULES_FROM, people=whole(forecast.rules_from)))
     return joined(sentences)
+
+
+def _public_number(question: Question, forecast: Forecast) -> str:
+    """Whose number of people is supposed, where it is the holder's."""
+    metadata = question.dataset.metadata
+    if metadata is None or metadata.people is None or forecast.from_supports:
+        return ""
+    if forecast.assumption.people != metadata.people:
+        return ""
+    return said(_PUBLIC, people=whole(metadata.people))
 
 
 def _fitting(capacity: Capacity) -> str:

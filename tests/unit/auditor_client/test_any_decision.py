@@ -163,7 +163,11 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a number without a threshold": (None, {"decision": "age"}, "say above which"),
     "a threshold of no number": (None, {"decision": "citizen", "above": 1}, "holds no numbers"),
     "a threshold that is none": (None, {"decision": "age", "above": float("nan")}, "finite"),
-    "no favourable value": (None, {"decision": "decision"}, "granted, later, refused"),
+    "no favourable value": (
+        None,
+        {"decision": "decision"},
+        "granted or later or refused. Which of them is the good outcome for the person",
+    ),
     "an unknown value": (None, {"decision": "decision", "favourable": ["Granted"]}, "granted, later, refused"),
     "all values": (None, {"decision": "citizen", "favourable": ["true", "false"]}, "but not all"),
     "values of a number": (None, {"decision": "age", "above": 1, "favourable": ["1"]}, "say above which"),

@@ -103,9 +103,8 @@ def test_several_classes_may_be_favourable() -> None:
 @pytest.mark.parametrize(
     ("labels", "favourable", "decisions"),
     [
-        ([0, 1], None, {"1"}),
-        ([False, True], None, {"True"}),
-        ([-1, 1], None, {"1"}),
+        ([False, True], "true", {"True"}),
+        ([-1, 1], [1], {"1"}),
         ([0, 1], [0], {"0"}),
         ([0, 1], ["1"], {"1"}),
         ([1, 2, 3], (1, 3), {"1", "3"}),
@@ -121,7 +120,17 @@ def test_favourable_classes_are_found_by_value_or_text(labels: list[Any], favour
 
 @pytest.mark.parametrize(
     ("labels", "favourable"),
-    [(["no", "yes"], None), ([0, 1, 2], None), ([0, 1], [2]), ([0, 1], []), ([0, 1], [0, 1]), ([0, 1], [1, "x"])],
+    [
+        (["no", "yes"], None),
+        ([0, 1, 2], None),
+        ([0, 1], None),
+        ([-1, 1], None),
+        ([False, True], None),
+        ([0, 1], [2]),
+        ([0, 1], []),
+        ([0, 1], [0, 1]),
+        ([0, 1], [1, "x"]),
+    ],
 )
 def test_favourable_classes_that_are_not_clear_are_asked_for(labels: list[Any], favourable: Any) -> None:
     with pytest.raises(ModelRefused, match="favourable"):
