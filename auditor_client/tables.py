@@ -52,8 +52,10 @@ def dataset_table(dataset: DatasetDescription) -> Table:
     return Table(
         (
             *_rehearsal(dataset),
-            f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people."
-            f"{_public_number(dataset)}",
+            (
+                f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people."
+                f"{_public_number(dataset)}"
+            ),
             *((_AGGREGATE,) if dataset.people is not None else ()),
             *(() if dataset.approval is None else (_APPROVED_FIRST.format(days=dataset.approval.days),)),
             f"Protected is {_PROTECTED[dataset.relation]}.",
