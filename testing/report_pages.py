@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from sklearn.base import clone
@@ -57,25 +57,26 @@ def report_pages(home: Path) -> Iterator[ReportPages]:
         with Auditor(holder.url, holder.auditor_key, receipts=Path(folder) / "receipts") as auditor:
             auditor.link(decisions, "applicants", name="decision")
             name, sex, both = "applicants", ["sex"], ["sex", "origin"]
+            good: dict[str, Any] = {"favourable": True}
             pages = {
-                "audit": auditor.audit(tree, name, both, "0.5", strategy="rules"),
+                "audit": auditor.audit(tree, name, both, "0.5", strategy="rules", **good),
                 "large-tree": auditor.audit(
-                    large, name, sex, "1", strategy="rules", metrics=["statistical-parity", "equalized-odds"]
+                    large, name, sex, "1", strategy="rules", metrics=["statistical-parity", "equalized-odds"], **good
                 ),
                 "decisions": auditor.audit(
                     None, name, sex, "0.5", decision="decision", favourable=["granted"], label="repaid",
                     metrics=["equal-opportunity", "predictive-parity"], reference="male",
                 ),
-                "scores": auditor.audit(boosted, name, sex, "1", edges=tuple(np.linspace(-2, 2.5, 10))),
+                "scores": auditor.audit(boosted, name, sex, "1", edges=tuple(np.linspace(-2, 2.5, 10)), **good),
                 "stability": auditor.audit(
-                    smaller, name, sex, "0.5", metrics=["stability"], within=["income=3000"]
+                    smaller, name, sex, "0.5", metrics=["stability"], within=["income=3000"], **good
                 ),
                 "strata": auditor.audit(
                     tree, name, both, "0.5", by="hours_per_week=15,30,36",
-                    metrics=["statistical-parity", "equalized-odds"],
+                    metrics=["statistical-parity", "equalized-odds"], **good,
                 ),
-                "comparison": auditor.compare(tree, smaller, name, sex, "0.5"),
-                "plan": auditor.plan(tree, name, sex, "0.1"),
+                "comparison": auditor.compare(tree, smaller, name, sex, "0.5", **good),
+                "plan": auditor.plan(tree, name, sex, "0.1", **good),
                 "history": auditor.history(),
                 "training": auditor.train(
                     name, epsilon="0.5", sensitive="sex", ratio=0.95, audit_on=name, audit_epsilon="0.5"

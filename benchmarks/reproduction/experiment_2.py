@@ -198,7 +198,7 @@ def _estimated(holder: InProcessHolder, tree: Tree, sensitive: Sensitive, *, dra
 
 def _tree(model: Pipeline, data: OpenData) -> Tree | None:
     """A fitted tree; None if it decides alike on everybody, so that there is nothing to ask."""
-    tree = read_tree(model, data.declaration.table).merged()
+    tree = read_tree(model, data.declaration.table, favourable=[True]).merged()
     return tree if len({rule.favourable for rule in tree.rules()}) > 1 else None
 
 

@@ -33,7 +33,18 @@ from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, si
 pytestmark = pytest.mark.usefixtures("coarse_chances")
 
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
-QUESTION = ["--dataset", "register", "--sensitive", "sex", "--epsilon", "0.5", "--columns", "age"]
+QUESTION = [
+    "--dataset",
+    "register",
+    "--sensitive",
+    "sex",
+    "--epsilon",
+    "0.5",
+    "--columns",
+    "age",
+    "--favourable",
+    "true",
+]
 
 
 @pytest.fixture
@@ -293,7 +304,7 @@ def test_json_is_alone_on_standard_output(run: Command, model: Path) -> None:
 
 
 def test_several_columns_are_one_intersectional_question(run: Command, model: Path) -> None:
-    question = ["--dataset", "register", "--sensitive", "sex,origin", "--epsilon", "0.5", "--columns", "age"]
+    question = [*QUESTION[:3], "sex,origin", *QUESTION[4:]]
 
     assert len(run("audit", model, *question, "--json").document["metrics"]["statistical-parity"]["groups"]) == 6
 
