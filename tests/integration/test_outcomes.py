@@ -15,7 +15,9 @@ import pytest
 import skops.io
 from lightgbm import LGBMClassifier
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
@@ -39,7 +41,7 @@ CODINGS: Final[dict[str, tuple[Any, Any]]] = {
 MAKERS: Final[dict[str, Callable[[], Any]]] = {
     "tree": lambda: DecisionTreeClassifier(max_depth=3, random_state=0),
     "forest": lambda: RandomForestClassifier(5, max_depth=3, random_state=0),
-    "logistic": lambda: LogisticRegression(max_iter=1000),
+    "logistic": lambda: make_pipeline(SimpleImputer(), LogisticRegression(max_iter=1000)),
     "LightGBM": lambda: LGBMClassifier(n_estimators=5, num_leaves=4, verbose=-1),
 }
 _SENTENCE: Final = re.compile(

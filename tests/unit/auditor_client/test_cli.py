@@ -33,18 +33,8 @@ from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, si
 pytestmark = pytest.mark.usefixtures("coarse_chances")
 
 COMMAND = [sys.executable, "-c", "from auditor_client.cli import app; app()"]
-QUESTION = [
-    "--dataset",
-    "register",
-    "--sensitive",
-    "sex",
-    "--epsilon",
-    "0.5",
-    "--columns",
-    "age",
-    "--favourable",
-    "true",
-]
+GOOD = ["--favourable", "true"]
+QUESTION = ["--dataset", "register", "--sensitive", "sex", "--epsilon", "0.5", "--columns", "age", *GOOD]
 
 
 @pytest.fixture
@@ -272,6 +262,8 @@ def test_an_epsilon_for_a_width_needs_the_number_of_people(run: Command, model: 
         "sex",
         "--columns",
         "age",
+        "--favourable",
+        "true",
         "--target-width",
         "0.1",
     ]
@@ -414,10 +406,10 @@ BAD_INPUT = {
         ["plan", "MODEL", *QUESTION, "--metric", "statistical-party"],
         "did you mean 'statistical-parity'",
     ),
-    "a column with a typing error": (["plan", "MODEL", *QUESTION[:6], "--columns", "aeg"], "did you mean 'age'"),
+    "a column with a typing error": (["plan", "MODEL", *QUESTION[:6], *GOOD, "--columns", "aeg"], "did you mean 'age'"),
     "a group with a typing error": (["plan", "MODEL", *QUESTION, "--reference", "female"], "did you mean 'Female'"),
     "neither epsilon nor a width": (["plan", "MODEL", *QUESTION[:4], "--columns", "age"], "either --epsilon"),
-    "an array's model without columns": (["plan", "MODEL", *QUESTION[:6]], "with --columns."),
+    "an array's model without columns": (["plan", "MODEL", *QUESTION[:6], *GOOD], "with --columns."),
     "a report that cannot be written": (["audit", "MODEL", *QUESTION, "--report", "/none/report.html"], "/none"),
     "no receipts": (["verify", "/none/receipts"], "no receipts directory"),
     "a key file that is not there": (["datasets", "--key-file", "/none/key"], "/none/key"),
