@@ -254,7 +254,12 @@ def test_every_page_of_the_desk_about_it_says_so(
     desk = Desk(settings, listener.getsockname()[1])
     config = uvicorn.Config(create_desk(desk), log_level="warning", access_log=False)
     named = {"rehearsal": rehearsed.note.name[7:], "real": real.note.name[7:]}
-    asked = {"dataset": "loans-rehearsal", "decision": "citizen", "form_token": desk.door.form_token}
+    asked = {
+        "dataset": "loans-rehearsal",
+        "decision": "citizen",
+        "favourable": "true",
+        "form_token": desk.door.form_token,
+    }
     cookies = {"desk": str(desk.door._session)}
     with (
         listener,
@@ -293,7 +298,18 @@ def test_the_commands_say_so(holder: TestedHolder, auditor: Auditor, tmp_path: P
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    asked = ("--decision", "citizen", "--dataset", "loans", "--sensitive", "sex", "--epsilon", "1")
+    asked = (
+        "--decision",
+        "citizen",
+        "--favourable",
+        "true",
+        "--dataset",
+        "loans",
+        "--sensitive",
+        "sex",
+        "--epsilon",
+        "1",
+    )
     spent = holder.spent(dataset="loans")
     page = tmp_path / "page.html"
     assert run("rehearse", *asked, "--report", str(page)).startswith("REHEARSAL: ")
