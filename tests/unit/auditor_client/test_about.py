@@ -63,7 +63,9 @@ def test_the_auditors_word_is_used_throughout(language: str) -> None:
     for part in (r"<caption>.*?</caption>", r"<th .*?</th>", r"<h2 .*?</h2>", r"<dd>.*?</dd>"):
         assert any("zurückgewiesen" in found for found in re.findall(part, page, re.DOTALL)), part
     for text in (page, refused.summary()):
-        assert not re.search(r"\b(accepted|acceptée?s?\b|angenommen|geaccepteerd|aangenomen)", re.sub("<style.*?</style>", "", text))
+        assert not re.search(
+            r"\b(accepted|acceptée?s?\b|angenommen|geaccepteerd|aangenomen)", re.sub("<style.*?</style>", "", text)
+        )
 
 
 def test_hostile_words_stay_text() -> None:
