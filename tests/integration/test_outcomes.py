@@ -47,6 +47,9 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
 _SENTENCE: Final = re.compile(
     r"The share with (?:the|a) .*? in the group “(\w+)” is ([\d.]+) % of that in the group “(\w+)”"
 )
+_ADVERSE: Final = re.compile(
+    r"times the lowest.*? the highest estimate is that of the group “(\w+)” .*? the lowest that of the group “(\w+)”"
+)
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +93,14 @@ def says_what_pandas_counts(text: str, people: pd.DataFrame, favourable: "pd.Ser
     found = _SENTENCE.search(text)
     if found is None or (found[1], found[3]) != (rates.idxmin(), rates.idxmax()):
         return False
-    shown = {group: float(rate) / 100 for group, rate in re.findall(r"(?m)^  (Female|Male) +([\d.]+) %", text)}
+    table = text.partition("\nStatistical parity\n")[2].partition("\n\n")[0] or text
+    shown = {group: float(rate) / 100 for group, rate in re.findall(r"(?m)^  (Female|Male) +([\d.]+) %", table)}
+    adverse = _ADVERSE.search(text)  # said too, where nobody says which kind of decision it is
     return (
         abs(float(found[2]) / 100 - rates.min() / rates.max()) < 0.1
         and shown.keys() == set(rates.index)
         and all(abs(shown[group] - rates[group]) < 0.02 for group in shown)
+        and (adverse is None or (adverse[1], adverse[2]) == (rates.idxmin(), rates.idxmax()))
     )
 
 
