@@ -29,6 +29,8 @@ def test_a_plot_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPat
 def test_a_parquet_file_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
+    (tmp_path / "people.parquet").touch()
+
     with pytest.raises(QuestionRefused, match=r"pafer\[parquet\]"):
         file_table(tmp_path / "people.parquet")
 
