@@ -43,6 +43,8 @@ STEP_EPSILON_NANO_MIN: Final = 10_000
 """Of each class of disjoint cells of a training's step, in units of 10⁻⁹: with less, noise would be all there is."""
 RELEASE_S_MAX: Final = 300
 """How long the work on a plan may be supposed to take, as a function of its size and the declared `records_max`."""
+BODIES_WAITING_MAX: Final = 8
+"""Requests of one auditor that cost nothing and wait to be read."""
 RELEASE_QUEUE_S_MAX: Final = 600
 """How long the requests of one auditor that wait to be drawn may be supposed to take together, and likewise one answer
 of each of an auditor's open watches."""

@@ -16,6 +16,7 @@ from checks.planted_bugs.outcome_bugs import OUTCOME_BUGS
 from checks.planted_bugs.reader_bugs import READER_BUGS
 from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
 from checks.planted_bugs.stage_bugs import STAGE_BUGS
+from checks.planted_bugs.turn_bugs import TURN_BUGS
 from checks.planted_bugs.watch_bugs import WATCH_BUGS
 
 _RELEASES: Final = "holder_service/services/releases.py"
@@ -61,6 +62,7 @@ BUGS: Final = (
     *FIGURE_BUGS,
     *LEARNING_BUGS,
     *LOAD_BUGS,
+    *TURN_BUGS,
     *ADVERSE_BUGS,
     *CHAIN_BUGS,
     *OUTCOME_BUGS,
@@ -927,8 +929,8 @@ BUGS: Final = (
             Edit(
                 "holder_service/domain/turns.py",
                 "DrawTurns.begin",
-                "self._free_s = max(self._free_s, turn.begun_s) + turn.work_s",
-                "self._free_s = turn.begun_s + turn.work_s",
+                "done_s = max(self._free_s, turn.begun_s) + turn.work_s",
+                "done_s = turn.begun_s + turn.work_s",
             ),
         ),
         ("tests/unit/holder_service/test_turns.py",),

@@ -209,6 +209,11 @@ def work_ms(*sizes: PlanSize, records_max: int, factors: Work = AS_SHIPPED) -> W
     return Work(*map(math.fsum, zip(*steps, strict=True)))
 
 
+def reading_s(size: int) -> float:
+    """How long it is supposed to take to read a plan from so many bytes of JSON, in seconds."""
+    return 0.001 + 0.5e-6 * size
+
+
 def release_deadline_s(work_s: float, *, quantum_ms: int) -> float:
     """Seconds from the beginning of the work to the entry in the ledger: a multiple of the quantum, and at least one.
 

@@ -2,9 +2,14 @@
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
+FREE_REST: Final = 3
+"""So many times as long as what costs nothing is modelled to take, nothing else that costs nothing is worked on.
+
+No budget bounds what is free, so it gets a quarter of the processor by the model, and less of a real one.
+"""
 
 
 class RoundRobin(Generic[T]):
@@ -57,12 +62,14 @@ class DrawTurn:
         begun_s: When the work on it began.
         work_s: How long the work on it is modelled to take, pauses left out.
         pauses_s: What is allowed for pauses of the process.
+        rest_s: How long no other turn begins when it is done.
     """
 
     auditor: str
     begun_s: float
     work_s: float
     pauses_s: float
+    rest_s: float = 0.0
 
 
 class DrawTurns:
@@ -102,6 +109,7 @@ class DrawTurns:
         begun = []
         while self._waiting and self._free_s <= until_s:
             turn = self._waiting.take()
-            self._free_s = max(self._free_s, turn.begun_s) + turn.work_s
-            begun.append((turn, self._free_s + turn.pauses_s))
+            done_s = max(self._free_s, turn.begun_s) + turn.work_s
+            self._free_s = done_s + turn.rest_s
+            begun.append((turn, done_s + turn.pauses_s))
         return begun

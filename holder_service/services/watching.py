@@ -20,7 +20,7 @@ from typing import Any, Final
 from holder_service.domain.column_times import due_after
 from holder_service.domain.errors import Conflict, NoRecords, NotFound, VersionGone
 from holder_service.domain.ledger import Event
-from holder_service.domain.turns import RoundRobin
+from holder_service.domain.turns import FREE_REST, RoundRobin
 from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.engines import Counts
 from holder_service.services import rehearsals
@@ -105,10 +105,12 @@ def _work_ms(priced: PricedWatch, pace: Pace) -> int:
 def _begin(transaction: Transaction, begun: list[StoredWatch], dataset: Dataset, pace: Pace) -> None:
     """Fix when each is due, and anew when those are that wait: auditors take turns (docs/adr/0059-fair-turns.md).
 
-    What is due first is being answered, and its time stays. Watches about rehearsals wait for each other alone.
+    What is due first is being answered, and its time stays. Watches about rehearsals wait for each other alone, and a
+    rest comes before each: their answers cost nothing.
     """
     now, names = transaction.now, {watch.id for watch in begun}
     rehearsed = dataset.rehearsal is not None
+    times = 1 + FREE_REST if rehearsed else 1
     pending = watches.pending(transaction.connection, rehearsed=rehearsed)
     earlier = [watch for watch in pending if watch.id not in names]
     current, waiting = (earlier[0], earlier[1:]) if earlier else (None, [])
@@ -116,7 +118,7 @@ def _begin(transaction: Transaction, begun: list[StoredWatch], dataset: Dataset,
     after = now if current is None or current.due is None else max(now, current.due)
     for watch in in_turns([*waiting, *again], served=None if current is None else current.auditor):
         ahead_s = (after - now).total_seconds()
-        after = due_after(now, ahead_s + watch.work_ms / 1000, quantum_ms=pace.quantum_ms)
+        after = due_after(now, ahead_s + times * watch.work_ms / 1000, quantum_ms=pace.quantum_ms)
         if watch.due != after:
             watches.change(transaction.connection, replace(watch, due=after))
 

@@ -1,5 +1,6 @@
 """An auditor who asks much, or about invented people, keeps nobody else waiting; no test here waits for a time."""
 
+import itertools
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +10,11 @@ from typing import Any, Final
 
 import pytest
 
+from holder_service.domain.turns import FREE_REST
 from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
+from holder_service.storage import watches
+from holder_service.web.edge.public_times import DrawQueue
 from shared import limits
 from testing.holders import TestedHolder, running_holder
 from testing.registers import plan, register_csv, watch
@@ -147,6 +151,45 @@ def test_watches_about_rehearsals_are_not_before_those_about_real_people(big: Te
     big.load(register_csv(people=301)).raise_for_status()
 
     assert due_s(big, "register", big.auditor_key, own, last_load(big, "register")) <= 2
+
+
+def test_a_rest_comes_before_each_answer_of_a_free_watch(big: TestedHolder) -> None:
+    free = big.open_auditor("watches-and-rests")
+    for draw in range(1, 9):
+        set_watch(big, REHEARSAL, free, large_watch(draw))
+
+    publish(big)
+
+    with big.holder.store.database.read() as connection:
+        waiting = watches.pending(connection, rehearsed=True)
+    assert len(waiting) > 4
+    dues = [one.due for one in waiting if one.due is not None]
+    for after, (earlier, later) in zip(waiting[1:], itertools.pairwise(dues), strict=True):
+        assert (later - earlier).total_seconds() >= (1 + FREE_REST) * after.work_ms / 1000
+
+
+def test_what_costs_nothing_is_read_in_its_turn(big: TestedHolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = []
+    reading = DrawQueue.reading
+
+    async def noted(queue: DrawQueue, auditor: str, size: int) -> None:
+        waited.append(auditor)
+        await reading(queue, auditor, size)
+
+    monkeypatch.setattr(DrawQueue, "reading", noted)
+    names = ("rehearses", "quotes-a-rehearsal", "watches-freely", "quotes")
+    keys = {name: big.open_auditor(f"reads-{name}") for name in names}
+
+    answers = [
+        big.release(plan(), dataset=REHEARSAL, key=keys["rehearses"]),
+        big.auditor("POST", f"/datasets/{REHEARSAL}/quotes", key=keys["quotes-a-rehearsal"], json=plan()),
+        big.auditor("POST", f"/datasets/{REHEARSAL}/watches", key=keys["watches-freely"], json=watch(margin=-5000)),
+        big.auditor("POST", "/datasets/register/quotes", key=keys["quotes"], json=plan()),
+        big.release(plan(epsilon="0.001", draw=77)),
+    ]
+
+    assert [answer.status_code for answer in answers] == [201, 200, 201, 200, 201]
+    assert waited == [f"reads-{name}" for name in names]
 
 
 def test_auditors_take_turns_with_their_watches(tmp_path: Path) -> None:

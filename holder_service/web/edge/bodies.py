@@ -8,7 +8,8 @@ from fastapi import Request, Response
 
 from holder_service.domain.errors import TooLargeBody, TooSlow, UnsupportedMediaType
 from holder_service.web.edge.documents import strict_document
-from holder_service.web.edge.roles import RoleRoute
+from holder_service.web.edge.release_rooms import ReleaseRooms
+from holder_service.web.edge.roles import AUDITORS, RoleRoute
 from shared import limits
 
 
@@ -17,15 +18,25 @@ class StrictRequest(Request):
 
     _document: Any
 
-    async def read_document(self) -> None:
+    async def read_document(self, *, in_turns: bool) -> None:
         """Read the body; from then on `json` gives its document.
+
+        Args:
+            in_turns: Whether it asks something about a dataset that may cost nothing, and may have to wait its turn.
 
         Raises:
             InvalidRequest: It is no JSON, nests too deeply, or names a field twice.
+            RateLimited: Too many of the auditor wait.
             UnsupportedMediaType, TooLargeBody, TooSlow: As `read_bounded`.
             TooManyParts: It holds more lists and objects than any request needs.
         """
         self._body = await read_bounded(self, bytes_max=limits.BODY_BYTES_MAX, media_type="application/json")
+        if in_turns:
+            rooms: ReleaseRooms = self.app.state.release_rooms
+            await rooms.reading(
+                self.app.state.holder.store, self.path_params["dataset"], self.state.caller.name,
+                size=len(self._body), quoted=self.scope["path"].endswith("/quotes"),
+            )  # fmt: skip
         self._document = strict_document(self._body, parts_max=limits.LISTS_AND_OBJECTS_PER_BODY_MAX)
 
     async def json(self) -> Any:
@@ -71,7 +82,7 @@ class StrictRoute(RoleRoute):
             if self.admission is not None:
                 self.admission.require(request.state.caller)  # before anything is read
             if self.body_field is not None:
-                await strict.read_document()
+                await strict.read_document(in_turns=self.admission == AUDITORS and "dataset" in request.path_params)
             return await handle(strict)
 
         return strictly

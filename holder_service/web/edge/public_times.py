@@ -12,8 +12,9 @@ deadline is fixed when its turn begins (docs/adr/0059-fair-turns.md).
 import asyncio
 import math
 import time
+from collections import Counter
 
-from holder_service.domain.deadlines import Work, public_time_s, release_deadline_s
+from holder_service.domain.deadlines import Work, public_time_s, reading_s, release_deadline_s
 from holder_service.domain.errors import RateLimited
 from holder_service.domain.turns import DrawTurn, DrawTurns
 from holder_service.web.edge.lanes import Lane
@@ -27,9 +28,12 @@ class DrawQueue:
         lane: Draws one request at a time.
     """
 
-    def __init__(self, quantum_ms: int) -> None:
+    def __init__(self, quantum_ms: int, *, rest: int = 0) -> None:
+        """No other turn begins after one for `rest` times as long as it is modelled to take."""
         self.lane = Lane("draw")
         self._quantum_ms = quantum_ms
+        self._rest = rest
+        self._bodies: Counter[str] = Counter()
         self._turns = DrawTurns()
         self._waiting: dict[DrawTurn, asyncio.Future[float]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -50,18 +54,44 @@ class DrawQueue:
         """
         if self._quantum_ms == 0:
             return 0.0
-        turn = DrawTurn(auditor, begun_s, (work.total - work.pauses) / 1000, work.pauses / 1000)
+        turn = self._turn(auditor, begun_s, (work.total - work.pauses) / 1000, work.pauses / 1000)
         self._require_room(turn)
-        begins = asyncio.get_running_loop().create_future()
+        return release_deadline_s(await self._begins(turn) - begun_s, quantum_ms=self._quantum_ms)
+
+    async def reading(self, auditor: str, size: int) -> None:
+        """Wait until a body of so many bytes, which is there, is to be read.
+
+        Raises:
+            RateLimited: As many bodies of the auditor wait as may.
+        """
+        if self._quantum_ms == 0:
+            return
+        if self._bodies[auditor] >= limits.BODIES_WAITING_MAX:
+            raise RateLimited(
+                f"{limits.BODIES_WAITING_MAX} of your requests that cost nothing wait already, and no more may: ask "
+                "again when one of them was answered."
+            )
+        self._bodies[auditor] += 1
+        try:
+            await self._begins(self._turn(auditor, time.monotonic(), reading_s(size)))
+        finally:
+            self._bodies[auditor] -= 1
+            self._bodies += Counter()  # forget whose count is 0
+
+    def _turn(self, auditor: str, begun_s: float, work_s: float, pauses_s: float = 0.0) -> DrawTurn:
+        return DrawTurn(auditor, begun_s, work_s, pauses_s, self._rest * work_s)
+
+    async def _begins(self, turn: DrawTurn) -> float:
+        """Wait until a turn begins; when it is done."""
+        begins: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._waiting[turn] = begins
         self._turns.join(turn)
         self._begin()
         try:
-            done_s = await begins
+            return await begins
         finally:
             self._waiting.pop(turn, None)
             self._turns.leave(turn)
-        return release_deadline_s(done_s - begun_s, quantum_ms=self._quantum_ms)
 
     def _require_room(self, turn: DrawTurn) -> None:
         """Refuse a request whose auditor has enough waiting; nothing of it is measured."""

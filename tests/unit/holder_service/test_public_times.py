@@ -10,9 +10,10 @@ import pytest
 
 from holder_service.domain.deadlines import Work
 from holder_service.domain.errors import RateLimited
+from holder_service.domain.turns import FREE_REST
 from holder_service.web.edge import public_times
 from holder_service.web.edge.public_times import DrawQueue
-from shared.limits import RELEASE_QUEUE_S_MAX
+from shared.limits import BODIES_WAITING_MAX, RELEASE_QUEUE_S_MAX
 
 
 def work(drawing_ms: float, pricing_ms: float = 2.0) -> Work:
@@ -48,11 +49,11 @@ class Timers(asyncio.SelectorEventLoop):
 Scenario = Callable[[DrawQueue, Clock], Any]
 
 
-def run(scenario: Scenario, monkeypatch: pytest.MonkeyPatch, *, quantum_ms: int = 25) -> Any:
+def run(scenario: Scenario, monkeypatch: pytest.MonkeyPatch, *, quantum_ms: int = 25, rest: int = 0) -> Any:
     clock = Clock()
     monkeypatch.setattr(public_times, "time", clock)
     with asyncio.Runner(loop_factory=lambda: Timers(clock)) as runner:
-        return runner.run(scenario(DrawQueue(quantum_ms), clock))
+        return runner.run(scenario(DrawQueue(quantum_ms, rest=rest), clock))
 
 
 async def ask(queue: DrawQueue, clock: Clock, auditor: str, drawing_ms: float) -> tuple[float, float]:
@@ -142,6 +143,72 @@ def test_without_a_quantum_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> Non
         return [await ask(queue, clock, "ADR", 2000) for _ in range(2)]
 
     assert run(scenario, monkeypatch, quantum_ms=0) == [(0, 0), (0, 0)]
+
+
+BODY: int = 100_000
+BODY_S = 0.051
+"""What a body of that size is modelled to take."""
+
+
+async def read(queue: DrawQueue, clock: Clock, auditor: str, size: int = BODY) -> float:
+    """When a body was read."""
+    await queue.reading(auditor, size)
+    return clock.now_s
+
+
+def test_what_costs_nothing_gets_a_quarter_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bodies that are read and requests that are drawn, of many auditors at once and renewed as long as it lasts."""
+    begun: list[tuple[float, float]] = []
+
+    async def ask_on(queue: DrawQueue, clock: Clock, auditor: str) -> None:
+        for _ in range(5):
+            begun.append((await read(queue, clock, auditor), BODY_S))
+            await queue.turn(auditor, begun_s=clock.now_s, work=work(100))
+            begun.append((clock.now_s, 0.102))
+
+    async def scenario(queue: DrawQueue, clock: Clock) -> None:
+        await asyncio.gather(*(ask_on(queue, clock, f"free-{number}") for number in range(8)))
+
+    run(scenario, monkeypatch, rest=FREE_REST)
+
+    assert len(begun) == 80
+    took_s = begun[-1][0] - begun[0][0]
+    assert sum(work_s for _, work_s in begun[:-1]) <= took_s / (1 + FREE_REST) * 1.01
+
+
+def test_a_small_body_waits_for_one_large_one_of_each_other_auditor(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(queue: DrawQueue, clock: Clock) -> float:
+        crowd = [asyncio.create_task(read(queue, clock, f"free-{number % 2}")) for number in range(16)]
+        await asyncio.sleep(0.01)
+        asked_s = clock.now_s
+        read_s = await read(queue, clock, "ADR", 1000)
+        await asyncio.gather(*crowd)
+        return read_s - asked_s
+
+    assert run(scenario, monkeypatch, rest=FREE_REST) <= 2 * (1 + FREE_REST) * BODY_S
+
+
+def test_a_body_that_nothing_waits_for_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(queue: DrawQueue, clock: Clock) -> tuple[float, float]:
+        return clock.now_s, await read(queue, clock, "ADR")
+
+    asked_s, read_s = run(scenario, monkeypatch, rest=FREE_REST)
+
+    assert read_s == asked_s
+
+
+def test_only_so_many_bodies_of_one_auditor_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(queue: DrawQueue, clock: Clock) -> None:
+        first = await read(queue, clock, "crowd")
+        crowd = [asyncio.create_task(read(queue, clock, "crowd")) for _ in range(BODIES_WAITING_MAX)]
+        await asyncio.sleep(0)
+        with pytest.raises(RateLimited, match="cost nothing"):
+            await read(queue, clock, "crowd")
+        other = asyncio.create_task(read(queue, clock, "ADR"))
+        await asyncio.gather(other, *crowd)
+        assert await read(queue, clock, "crowd") > first
+
+    run(scenario, monkeypatch, rest=FREE_REST)
 
 
 def test_plans_are_drawn_one_at_a_time_in_the_order_in_which_they_asked() -> None:

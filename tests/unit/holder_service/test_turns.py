@@ -114,6 +114,17 @@ def test_a_turn_that_nothing_waits_for_begins_when_the_plan_comes() -> None:
     assert done_s == pytest.approx(200.016)
 
 
+def test_a_rest_is_behind_a_turn_and_in_no_deadline_of_its_own() -> None:
+    turns = DrawTurns()
+    for _ in range(2):
+        turns.join(DrawTurn("ADR", 100.0, 1.0, PAUSE_S, rest_s=3.0))
+
+    [(_, first_s)] = turns.begin(103.9)
+    [(_, second_s)] = turns.begin(104.0)
+
+    assert [first_s, second_s] == pytest.approx([101.0 + PAUSE_S, 105.0 + PAUSE_S])
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.floats(0, 5), st.floats(0.001, 2), st.floats(0, 0.1)),
