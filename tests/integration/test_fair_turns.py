@@ -1,9 +1,11 @@
 """An auditor who asks much, or about invented people, keeps nobody else waiting; no test here waits for a time."""
 
+import asyncio
 import itertools
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +17,7 @@ from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.storage import watches
 from holder_service.web.edge.public_times import DrawQueue
+from holder_service.web.edge.release_rooms import ReleaseRooms
 from shared import limits
 from testing.holders import TestedHolder, running_holder
 from testing.registers import plan, register_csv, watch
@@ -128,6 +131,24 @@ def test_rehearsals_take_no_slot_of_real_requests(big: TestedHolder, monkeypatch
     assert answer.status_code == 201
     assert not was_counted
     assert rehearsed <= {201, 429}
+
+
+def test_rehearsals_have_half_as_many_slots(big: TestedHolder) -> None:
+    async def free_slots(rooms: ReleaseRooms, dataset: str) -> int:
+        slots = (await rooms.room(big.holder.store, dataset)).slots
+        async with AsyncExitStack() as stack:
+            for number in range(8):
+                try:
+                    await asyncio.wait_for(stack.enter_async_context(slots.taken(f"asks-{number}")), timeout=2)
+                except TimeoutError:
+                    return number
+        return 8
+
+    async def scenario() -> tuple[int, int]:
+        rooms = ReleaseRooms(6, quantum_ms=25)
+        return await free_slots(rooms, "big"), await free_slots(rooms, REHEARSAL)
+
+    assert asyncio.run(scenario()) == (6, 3)
 
 
 def test_the_work_on_a_rehearsal_is_that_of_its_own_people(big: TestedHolder) -> None:
