@@ -82,7 +82,7 @@ READER_BUGS: Final = (
                 "if isinstance(best, int) and 0 > best",
             ),
         ),
-        (f"{_SAVED_TESTS}::test_what_the_estimator_adds_to_its_booster_is_kept",),
+        (f"{_SAVED_TESTS}::test_only_the_trees_up_to_the_best_iteration_decide",),
     ),
     Bug(
         "a number that XGBoost takes for missing is not looked at",

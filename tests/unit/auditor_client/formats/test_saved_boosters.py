@@ -185,3 +185,10 @@ def test_skops_builds_nothing_of_the_makers(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert len(built) == 1
     assert "xgboost" not in built[0].lower().replace("xgbclassifier", "")
+
+
+@pytest.mark.parametrize(("best", "trees"), [(0, 2), (1, 1), (2, 2)])
+def test_only_the_trees_up_to_the_best_iteration_decide(best: int, trees: int) -> None:
+    content = _changed(lambda node: _state(node)["best_iteration"].update(content=str(best)), "lightgbm")
+
+    assert len(load_object(content, "m.skops").steps[-1][1].document.trees) == trees
