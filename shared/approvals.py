@@ -32,6 +32,9 @@ class ApprovalSetting(RequestModel):
     in_full: StrictBool | None = Field(default=None, exclude_if=lambda setting: setting is None)
     """Whether a request is refused whose derived columns officers cannot be shown whole in words, such as a network's
     weights; null leaves it as it is, which is at first not."""
+    second_officer: StrictBool | None = Field(default=None, exclude_if=lambda setting: setting is None)
+    """Whether another account has to make the same change before approvals end, a condition is dropped, or the cap is
+    raised; null leaves it as it is, which is at first not."""
 
 
 class ApprovalDecision(RequestModel):

@@ -19,7 +19,7 @@ DAYS_DEFAULT: Final = 14
 
 NoticeKind = Literal[
     "cap-missing", "cap-spent", "budget-spent", "budget-expires", "approval-expires", "key-expires",
-    "cap-raised", "approvals-off",
+    "cap-raised", "approvals-off", "change-proposed",
 ]  # fmt: skip
 
 
@@ -28,7 +28,8 @@ class Notice(ContractModel):
 
     kind: NoticeKind
     """A population waits for a cap; much of a cap, or of an auditor's budget, is spent; a budget or a key ends soon, or
-    a request that nobody has approved or declined; a cap was raised, or approvals are no longer required."""
+    a request that nobody has approved or declined; a cap was raised, approvals are no longer required, or
+    a change waits for a second officer."""
     population: str | None = Field(default=None, exclude_if=lambda name: name is None)
     """The population that it is about."""
     account: str | None = Field(default=None, exclude_if=lambda name: name is None)
@@ -47,7 +48,7 @@ class Notice(ContractModel):
     """From when on there is something to say: when the entry was made that crossed the threshold, or so many days
     before the end."""
     until: datetime | None = Field(default=None, exclude_if=lambda until: until is None)
-    """When the budget, the key or the request ends."""
+    """When the budget, the key, the request or the proposal ends."""
     what: str
     """What is so, in a sentence."""
     advice: str

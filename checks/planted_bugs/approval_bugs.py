@@ -11,7 +11,52 @@ _LOOKED_AT_AGAIN: Final = (f"{_TESTS}::test_an_approval_is_looked_at_again_under
 _WORDS: Final = "holder_service/domain/column_words.py"
 _WORDS_TESTS: Final = "tests/unit/holder_service/test_column_words.py"
 
+_SECOND: Final = "holder_service/domain/second_officers.py"
+_SECOND_SERVICE: Final = "holder_service/services/second_officers.py"
+_SECOND_TESTS: Final = "tests/integration/test_second_officers.py"
+
 APPROVAL_BUGS: Final = (
+    Bug(
+        "an officer confirms their own proposal",
+        (Edit(_SECOND_SERVICE, "agreed", "if entry.event.actor != actor]", "if entry.event.actor]"),),
+        (f"{_SECOND_TESTS}::test_a_raised_cap_takes_two_officers",),
+    ),
+    Bug(
+        "one officer ends the requirement of a second",
+        (
+            Edit(
+                _SECOND,
+                "is_looser",
+                'for name in ("in_full", "second_officer"))',
+                'for name in ("in_full",))',
+            ),
+        ),
+        (f"{_SECOND_TESTS}::test_one_officer_cannot_loosen_the_setting",),
+    ),
+    Bug(
+        "verification believes a proposal of the same officer",
+        (
+            Edit(
+                _SECOND,
+                "SecondOfficerReplay._require_second",
+                "or proposal.event.actor == event.actor",
+                "or proposal.event.actor is None",
+            ),
+        ),
+        (f"{_SECOND_TESTS}::test_the_replay_finds_what_no_second_officer_confirmed",),
+    ),
+    Bug(
+        "a request about unreadable columns slips in while the rule is set",
+        (
+            Edit(
+                _APPROVALS,
+                "write_down",
+                "if column_digests and not in_full and",
+                "if not column_digests and not in_full and",
+            ),
+        ),
+        (f"{_TESTS}::test_a_request_that_was_not_checked_is_refused_under_the_lock",),
+    ),
     Bug(
         "what officers cannot read in full waits although that is refused",
         (Edit(_APPROVALS, "require_shown", "        if missing:\n", "        if len(missing) > 1:\n"),),

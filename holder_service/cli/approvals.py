@@ -97,10 +97,21 @@ def require_approval(
         bool | None,
         typer.Option("--in-full/--not-in-full", help="Refuse requests that officers cannot be shown whole in words."),
     ] = None,
+    second_officer: Annotated[
+        bool | None,
+        typer.Option(
+            "--second-officer/--no-second-officer",
+            help="Require a second officer to make the same change before approvals end or the cap is raised.",
+        ),
+    ] = None,
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Have whatever is asked about a population approved first."""
-    body = {"required": not off, "days": days, **({} if in_full is None else {"in_full": in_full})}
+    body = {
+        "required": not off,
+        "days": days,
+        **{name: flag for name, flag in (("in_full", in_full), ("second_officer", second_officer)) if flag is not None},
+    }
     call("PUT", path_of("populations", population, "approval"), url, key, json=body)
     said = "is answered without an approval" if off else f"waits for an approval, up to {days} days"
     notify(f"What is asked about population {population} {said}.")

@@ -41,6 +41,7 @@ class ApprovalReplay:
 
     def __init__(self) -> None:
         self._days: dict[str | None, int | None] = {}
+        self._in_full: set[str | None] = set()
         self._requests: dict[str | None, _Request] = {}
 
     def apply(self, entry: Entry) -> None:
@@ -53,6 +54,7 @@ class ApprovalReplay:
         match event.kind:
             case "approval-required":
                 self._days[event.population] = detail["approval_days"]
+                (self._in_full.add if detail.get("in_full") else self._in_full.discard)(event.population)
                 if detail["approval_days"] is None:
                     self._end(event.population)
             case "approval-requested":
@@ -75,6 +77,8 @@ class ApprovalReplay:
         days, expires = self._days.get(event.population), datetime.fromisoformat(detail["expires"])
         if days is None or expires != datetime.fromisoformat(entry.at) + timedelta(days=days):
             raise BrokenLedger(entry.sequence, "asks for an approval where none is needed, or for another time")
+        if event.population in self._in_full and detail.get("columns") and not detail.get("in_full"):
+            raise BrokenLedger(entry.sequence, "asks for an approval of columns that were not checked to be readable")
         if event.actor != event.auditor:
             raise BrokenLedger(entry.sequence, "asks for an approval in another's name")
         says = {
@@ -117,6 +121,8 @@ class ApprovalReplay:
     def _merged(self, into: str | None, source: str) -> None:
         days = [found for name in (into, source) if (found := self._days.get(name)) is not None]
         self._days[into] = min(days, default=None)
+        if source in self._in_full:
+            self._in_full.add(into)
         for identity, request in self._requests.items():
             if request.population == source:
                 self._requests[identity] = replace(request, population=into)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from holder_service.domain.ledger import Balance, Entry
+from holder_service.domain.second_officers import STANDS, change_words
 from shared.approvals import Approval
 from shared.notices import Notice, Thresholds
 
@@ -29,6 +30,10 @@ _DECIDE: Final = (
     "Approve or decline it (holder admin approval {} shows what is asked); after that time it has to be asked anew."
 )
 _LOOK_AT_CHANGE: Final = "Ask who did it why; if it was not agreed, set the former value again."
+_CONFIRM: Final = (
+    "If you agree, make the same change from your own account; to decline or withdraw it, set the cap or the approvals "
+    "to what they are now."
+)
 _NEW_KEY: Final = "Issue a further key and hand it over (holder admin add-key {}); then withdraw this one."
 
 
@@ -91,12 +96,13 @@ def notices(
     now: datetime,
     *,
     changes: Iterable[LooserLimit] = (),
+    proposals: Iterable[Entry] = (),
 ) -> tuple[Notice, ...]:
-    """All notices of now: of each account in its order, of requests that wait, of keys, of what officers loosened."""
+    """Return all current notices: of accounts in their order, waiting requests, keys, loosened limits and proposals."""
     of_accounts = [one for account in accounts for one in _of_account(account, thresholds, now)]
     of_requests = [one for request in waiting for one in _of_request(request, thresholds, now)]
     of_keys = [one for key in keys for one in _of_key(key, thresholds, now)]
-    return (*of_accounts, *of_requests, *of_keys, *map(_of_change, changes))
+    return (*of_accounts, *of_requests, *of_keys, *map(_of_change, changes), *map(_of_proposal, proposals))
 
 
 def _of_account(account: OpenAccount, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:
@@ -177,6 +183,17 @@ def _of_change(change: LooserLimit) -> Notice:
     return Notice(
         kind="approvals-off" if is_off else "cap-raised", population=name, account=entry.event.actor, since=_at(entry),
         what=f"{what} (ledger entry {entry.sequence}).", advice=_LOOK_AT_CHANGE,
+    )  # fmt: skip
+
+
+def _of_proposal(entry: Entry) -> Notice:
+    event, words = entry.event, change_words(entry.event.detail["change"])
+    return Notice(
+        kind="change-proposed", population=event.population, account=event.actor, since=_at(entry),
+        until=_at(entry) + STANDS,
+        what=f"{event.actor} proposed for population {event.population}: {words} (ledger entry {entry.sequence}). A "
+        "second officer has to confirm it.",
+        advice=_CONFIRM,
     )  # fmt: skip
 
 

@@ -25,7 +25,8 @@ class TableFacts:
         """Take the next entry of a chain that follows."""
         event = entry.event
         detail = dict(event.detail)
-        detail.pop("rehearsal_of", None)  # said of every entry about a rehearsal, and in no row
+        for name in ("rehearsal_of", "in_full", "second_officer", "proposed"):
+            detail.pop(name, None)  # entries alone say it, and no row
         match event.kind:
             case "account" if "role" in detail:
                 first = {"created": entry.at, "disabled": False, "display_name": None}
@@ -99,7 +100,6 @@ class TableFacts:
         event = entry.event
         match event.kind:
             case "approval-required":
-                detail.pop("in_full", None)  # the entry says it, and no row
                 self._say(entry, "populations", event.population, **detail)
                 if detail["approval_days"] is None:
                     self._end_approvals(entry, lambda dataset: self._population_of(dataset) == event.population)

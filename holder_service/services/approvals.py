@@ -19,12 +19,14 @@ from holder_service.domain.approvals import charge_document
 from holder_service.domain.column_words import column_words
 from holder_service.domain.errors import ApprovalDeclined, Conflict, Forbidden, NotFound
 from holder_service.domain.ledger import Event, Kind
+from holder_service.domain.second_officers import is_looser, setting_change, setting_of
 from holder_service.services.apart import Apart
 from holder_service.services.asked import Asked, AskedRelease, named_columns
 from holder_service.services.budgets import shown
 from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
-from holder_service.services.populations import requires_in_full, unmerged
+from holder_service.services.populations import unmerged
+from holder_service.services.second_officers import Proposal, agreed, setting_in_force, standing
 from holder_service.storage import accounts, approvals, columns, datasets, ledger, releases
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
 from holder_service.storage.database import Connection
@@ -100,35 +102,45 @@ def set_required(store: LedgerStore, *, actor: str, population: str, setting: Ap
 
     Raises:
         NotFound: There is no such population.
-        Conflict: It was merged into another, or its people are invented.
+        Conflict: It was merged into another, or its people are invented; or a second officer has to confirm it.
     """
     days = setting.days if setting.required else None
 
-    def detail_of(in_full: bool) -> dict[str, Any]:
-        return {"approval_days": days, **({"in_full": True} if in_full else {})}
-
-    def work(transaction: Transaction) -> ApprovalSetting:
+    def work(transaction: Transaction) -> ApprovalSetting | Proposal:
         connection = transaction.connection
         found = unmerged(connection, population)
         for dataset in datasets.every(connection, population=population):
             require_real(dataset, "Nothing is charged about it, and nothing needs an approval.")
-        before = requires_in_full(connection, population)
-        in_full = before if setting.in_full is None else setting.in_full
-        if (found.approval_days, before) != (days, in_full):
+        before = {**setting_in_force(connection, population), "approval_days": found.approval_days}
+        named = {"in_full": setting.in_full, "second_officer": setting.second_officer}
+        flags = {name: before.get(name) if flag is None else flag for name, flag in named.items()}
+        after = setting_of({"approval_days": days, **flags})
+        if after != before or standing(connection, population, now=transaction.now):
+            confirmed: dict[str, int] = {}
+            if is_looser(before, after):
+                answer = agreed(transaction, actor=actor, population=population, change=setting_change(after))
+                if isinstance(answer, Proposal):
+                    return answer
+                confirmed = answer
             datasets.put_population(connection, replace(found, approval_days=days))
             if days is None:
                 approvals.end_all(connection, population=population)
             cap = ledger.population_balance(connection, population)
-            transaction.append(
-                Event("approval-required", actor, population=population, cap=cap, detail=detail_of(in_full))
-            )
-        return setting.model_copy(update={"in_full": in_full or None})
+            detail = {**after, **confirmed}
+            transaction.append(Event("approval-required", actor, population=population, cap=cap, detail=detail))
+        return setting.model_copy(update={name: after.get(name) for name in named})
 
-    return store.commit(work)
+    result = store.commit(work)
+    if isinstance(result, Proposal):
+        raise result.refusal()
+    return result
 
 
-def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -> None:
+def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -> bool:
     """Refuse what officers could not be shown whole in words, where that is required; before it is written down.
+
+    Returns:
+        Whether it was required; `write_down` looks again under the lock.
 
     Raises:
         Conflict: A derived column cannot be shown whole.
@@ -137,8 +149,8 @@ def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -
     asked = unapproved.asked.priced
     named = named_columns(asked.asked)
     with store.database.read() as connection:
-        if not named or not requires_in_full(connection, asked.dataset.population):
-            return
+        if not named or not setting_in_force(connection, asked.dataset.population).get("in_full"):
+            return False
         texts = {name: columns.document(connection, identity) for name, identity in named.items()}
     for name, text in texts.items():
         missing = () if text is None else apart.run(column_words, text).not_shown
@@ -147,9 +159,10 @@ def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -
                 f"Officers approve here only what they can read in full, and of column {name!r} they cannot read "
                 f"{', '.join(missing)}. Nothing was charged. Ask about a smaller or simpler column."
             )
+    return True
 
 
-def setting_of(connection: Connection, population: str) -> ApprovalSetting | None:
+def required_of(connection: Connection, population: str) -> ApprovalSetting | None:
     """What is required of whoever asks about a population; `None` if nothing is."""
     found = datasets.find_population(connection, population)
     if found is None or found.approval_days is None:
@@ -201,16 +214,23 @@ def answered(connection: Connection, approval: StoredApproval) -> None:
 
 
 def write_down(
-    transaction: Transaction, state: AccountState, asked: AskedRelease, column_digests: Mapping[str, str]
+    transaction: Transaction,
+    state: AccountState,
+    asked: AskedRelease,
+    column_digests: Mapping[str, str],
+    *,
+    in_full: bool,
 ) -> StoredApproval:
     """Write down what has to be approved; nothing is charged, and nothing of the budget is kept for it.
 
     Args:
         column_digests: Of the documents of the derived columns that it names, for the entry.
+        in_full: Whether it was checked that officers can be shown all of these columns in words.
 
     Raises:
         ApprovalDeclined: A budget officer said no.
-        Conflict: An approval is not needed any more, or the auditor has as many open requests as anybody may.
+        Conflict: An approval is not needed any more, the auditor has as many open requests as anybody may, or its
+            columns were not checked and by now have to be.
     """
     if state.approval_days is None:
         raise Conflict("What you ask needs no approval any more: ask again.")
@@ -226,6 +246,11 @@ def write_down(
         whose="requests for approval",
     )
     _require_few_open(connection, asked, now=now)
+    if column_digests and not in_full and setting_in_force(connection, state.dataset.population).get("in_full"):
+        raise Conflict(
+            "This population has just begun to refuse requests that officers cannot read in full, and yours was not "
+            "checked. Nothing was charged: ask again."
+        )
     approvals.forget(connection, now=now)
     expires = now + timedelta(days=state.approval_days)
     priced = asked.priced
@@ -234,6 +259,7 @@ def write_down(
         "charge": charge_document(asked.charge), "expires": expires.isoformat(),
         **({} if asked.purpose is None else {"purpose": asked.purpose}),
         **({"columns": dict(column_digests)} if column_digests else {}),
+        **({"in_full": True} if column_digests and in_full else {}),
     }  # fmt: skip
     entry = transaction.append(
         _event(

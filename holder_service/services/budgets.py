@@ -2,9 +2,11 @@
 
 from holder_service.domain.errors import Conflict, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
+from holder_service.domain.second_officers import cap_change
 from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.populations import require_kind, unmerged
+from holder_service.services.second_officers import Proposal, agreed, standing
 from holder_service.storage import accounts, datasets, ledger
 from shared.amounts import Loss
 from shared.charges import AccountTerms, NoSuchLoss
@@ -54,23 +56,33 @@ def set_cap(store: LedgerStore, *, actor: str, population: str, cap: Loss) -> Po
     Raises:
         NotFound: There is no such population.
         AlreadyCharged: It is in other terms than what was charged.
-        Conflict: It was merged into another, or is invented; or it is in other terms than the budgets of auditors.
+        Conflict: It was merged into another, or is invented; or it is in other terms than the budgets of auditors;
+            or it is higher and a second officer has to confirm it.
     """
 
-    def work(transaction: Transaction) -> PopulationCap:
+    def work(transaction: Transaction) -> PopulationCap | Proposal:
         found = unmerged(transaction.connection, population)
         for dataset in datasets.every(transaction.connection, population=population):
             require_real(dataset, "Nothing is charged about it: it needs no cap.")
         before = ledger.population_balance(transaction.connection, population)
         require_kind(transaction.connection, population, before, cap)
         after = before.limited(cap)
-        if after != before:
-            detail = {"relation": found.relation, "person_key": found.person_key}
+        if after != before or standing(transaction.connection, population, now=transaction.now):
+            confirmed: dict[str, int] = {}
+            if not cap.fits_in(before.limit):
+                answer = agreed(transaction, actor=actor, population=population, change=cap_change(cap))
+                if isinstance(answer, Proposal):
+                    return answer
+                confirmed = answer
+            detail = {"relation": found.relation, "person_key": found.person_key, **confirmed}
             transaction.append(Event("cap", actor, population=population, cap=after, detail=detail))
         remaining = after.remaining(transaction.now)
         return PopulationCap(population=population, cap=after.limit, spent=after.spent, remaining=remaining)
 
-    return store.commit(work)
+    result = store.commit(work)
+    if isinstance(result, Proposal):
+        raise result.refusal()
+    return result
 
 
 def _granted(grant: BudgetGrant, terms: AccountTerms) -> Loss:

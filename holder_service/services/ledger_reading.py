@@ -10,6 +10,7 @@ from typing import Any, Final
 from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.errors import Conflict, NotFound, Unavailable
 from holder_service.domain.ledger import BrokenLedger, Entry, Event, Replay
+from holder_service.domain.second_officers import SecondOfficerReplay
 from holder_service.domain.table_facts import TableFacts
 from holder_service.domain.watch_replay import WatchReplay
 from holder_service.services.ledger_store import LedgerStore, Transaction
@@ -141,15 +142,17 @@ class _Facts:
         self.tables = TableFacts()
         self.approvals = ApprovalReplay()
         self.watches = WatchReplay()
+        self.second_officers = SecondOfficerReplay()
 
     def apply(self, entry: Entry) -> None:
         """Take the next entry of a chain that follows.
 
         Raises:
-            BrokenLedger: It charges what had to be approved and was not.
+            BrokenLedger: It charges what had to be approved and was not, or allows more without a second officer.
         """
         self.tables.apply(entry)
         self.approvals.apply(entry)
+        self.second_officers.apply(entry)
 
 
 def _verified(

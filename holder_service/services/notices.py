@@ -20,6 +20,7 @@ from holder_service.durable_files import durable_file
 from holder_service.records.files import RecordFiles
 from holder_service.services import approvals
 from holder_service.services.ledger_store import LedgerStore
+from holder_service.services.second_officers import standing
 from holder_service.storage import accounts, datasets, ledger, ledger_views
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger_views import EntryFilter
@@ -42,9 +43,12 @@ def now_of(store: LedgerStore, thresholds: Thresholds) -> tuple[Notice, ...]:
         audited = {one.name for one in datasets.every(connection) if not one.retired}
         asked = [one for one in waiting if one.dataset in audited]
         changes = _looser_limits(connection, now - timedelta(days=thresholds.days))
+        populations = sorted({one.population for one in datasets.every(connection) if not one.retired})
+        proposals = [entry for name in populations for entry in standing(connection, name, now=now)]
         return notices(
-            _open_accounts(connection), asked, _ending_keys(connection, now), thresholds, now, changes=changes
-        )
+            _open_accounts(connection), asked, _ending_keys(connection, now), thresholds, now,
+            changes=changes, proposals=proposals,
+        )  # fmt: skip
 
 
 def _open_accounts(connection: Connection) -> list[OpenAccount]:

@@ -6,12 +6,13 @@ from typing import Final
 
 from holder_service.domain.errors import AlreadyCharged, Conflict, Forbidden, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
+from holder_service.domain.second_officers import setting_of
 from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.services.ledger_store import LedgerStore, Transaction
-from holder_service.storage import datasets, ledger, ledger_views
+from holder_service.services.second_officers import setting_in_force
+from holder_service.storage import datasets, ledger
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
-from holder_service.storage.ledger_views import EntryFilter
 from shared.amounts import AccountKind, Loss
 from shared.datasets import DatasetDeclaration
 from shared.rehearsals import ENDING
@@ -133,6 +134,7 @@ def record_population(
     if declaration.cap is not None:
         if before is not None:
             require_kind(connection, name, balance, declaration.cap)
+            _require_no_raise(connection, name, balance.limit, declaration.cap)
         limited = balance.limited(declaration.cap)
     if before != after or limited != balance:
         transaction.append(
@@ -171,6 +173,7 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
         cap = ledger.population_balance(connection, into)
         spent = ledger.population_balance(connection, source)
         _require_one_kind(cap, spent)
+        _require_no_raise(connection, source, spent.limit, cap.limit)
         cap = cap.charged(spent.spent)
         if not cap.spent.can_be_said:
             raise Conflict("Together they have spent 1000 or more, which no budget holds: retire the datasets of one.")
@@ -187,7 +190,7 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
             target, person_key=target.person_key or other.person_key, approval_days=min(days, default=None)
         )
         datasets.put_population(connection, merged)
-        _keep_in_full(transaction, actor, merged, source, cap)
+        _keep_setting(transaction, actor, merged, source, cap)
         datasets.put_population(connection, replace(other, merged_into=into))
         for dataset in datasets.every(connection, population=source):
             datasets.put(connection, replace(dataset, population=into))
@@ -195,19 +198,25 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
     store.commit(work)
 
 
-def requires_in_full(connection: Connection, population: str) -> bool:
-    """Whether requests about a population are refused that officers cannot be shown whole; its newest entry says so."""
-    settings = EntryFilter(kind="approval-required", population=population)
-    newest = ledger_views.newest(connection, settings, before=None, limit=1)
-    return bool(newest) and bool(newest[0].event.detail.get("in_full"))
+def _keep_setting(transaction: Transaction, actor: str, merged: Population, source: str, cap: Balance) -> None:
+    """Have the merged population require what either did: to be shown whole, and a second officer."""
+    own, other = (setting_in_force(transaction.connection, name) for name in (merged.name, source))
+    joined = setting_of({**own, **other, "approval_days": merged.approval_days})
+    if set(joined) - set(own) - {"approval_days"}:
+        transaction.append(Event("approval-required", actor, population=merged.name, cap=cap, detail=joined))
 
 
-def _keep_in_full(transaction: Transaction, actor: str, merged: Population, source: str, cap: Balance) -> None:
-    """Have the merged population require what either did: that officers are shown whole what they approve."""
-    connection = transaction.connection
-    if requires_in_full(connection, source) and not requires_in_full(connection, merged.name):
-        detail = {"approval_days": merged.approval_days, "in_full": True}
-        transaction.append(Event("approval-required", actor, population=merged.name, cap=cap, detail=detail))
+def _require_no_raise(connection: Connection, population: str, before: Loss, after: Loss) -> None:
+    """Refuse to raise a cap by the way where a second officer has to agree.
+
+    Raises:
+        Conflict: It would be raised.
+    """
+    if not after.fits_in(before) and setting_in_force(connection, population).get("second_officer"):
+        raise Conflict(
+            f"This would raise the cap of the people of population {population!r}, which requires a second officer. "
+            "Raise the cap first (`holder admin cap`, once by each of two officers); then try again."
+        )
 
 
 def schemas_of(connection: Connection, population: str) -> dict[str, Schema]:

@@ -123,10 +123,15 @@ def prepare(
     return found
 
 
-def request_approval(store: LedgerStore, *, unapproved: Unapproved, proof: access.Proof) -> Future[StoredApproval]:
+def request_approval(
+    store: LedgerStore, *, unapproved: Unapproved, proof: access.Proof, in_full: bool
+) -> Future[StoredApproval]:
     """Have a request for an approval written down, in one transaction with all others that wait for the ledger.
 
     Nothing is charged, nothing is kept of the budget, and no record was touched.
+
+    Args:
+        in_full: What `approvals.require_shown` returned for it.
 
     Returns:
         What will have the request; or one of the errors of `enter`, or ApprovalDeclined.
@@ -138,7 +143,7 @@ def request_approval(store: LedgerStore, *, unapproved: Unapproved, proof: acces
         if releases.find_release(transaction.connection, unapproved.asked.identity) is not None:
             raise Conflict("This was answered meanwhile: ask again, and you have the answer.")
         state = _as_priced(transaction, unapproved.asked)
-        return approvals.write_down(transaction, state, unapproved.asked, digests)
+        return approvals.write_down(transaction, state, unapproved.asked, digests, in_full=in_full)
 
     return store.commit_shared(work)
 

@@ -16,6 +16,7 @@ from sqlalchemy import event
 from typer.testing import CliRunner
 
 from holder_service.cli import app
+from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.errors import ApprovalDeclined, Conflict
 from holder_service.domain.ledger import BrokenLedger
 from holder_service.domain.table_facts import TableFacts
@@ -117,7 +118,7 @@ def test_a_plan_waits_is_approved_and_answered_once(strict: TestedHolder) -> Non
     assert state(strict, identity) == "answered"
     assert strict.release(plan()).status_code == 200
     refused(decide(strict, identity, NO), "conflict", holder=strict)
-    assert "plan" not in strict.admin("GET", f"/approvals/{identity}").json(), "what is over is forgotten"
+    assert strict.admin("GET", f"/approvals/{identity}").json()["plan"] == full["plan"], "its release keeps it"
     verified(strict)
 
 
@@ -563,7 +564,9 @@ def test_a_request_with_an_old_key_is_not_written_down(strict: TestedHolder) -> 
     strict.admin("DELETE", f"/auditors/ADR/keys/{strict.auditor_key_id}")
     before = strict.entries()
 
-    written = releases.request_approval(strict.holder.store, unapproved=found, proof=strict.auditor_key_id)
+    written = releases.request_approval(
+        strict.holder.store, unapproved=found, proof=strict.auditor_key_id, in_full=False
+    )
 
     with pytest.raises(Exception, match="valid key"):
         written.result()
@@ -804,6 +807,40 @@ def test_a_population_refuses_what_officers_cannot_read_in_full(strict: TestedHo
     verified(strict)
     strict.admin("PUT", "/populations/register/approval", json={**setting, "in_full": False})
     waits(strict.release(plan(cells=[HIGH], columns={"score": hidden})))
+
+
+def test_a_request_that_was_not_checked_is_refused_under_the_lock(strict: TestedHolder) -> None:
+    column = strict.derive(hidden_behind(60)).json()["id"]
+    strict.await_columns()
+    asked = Plan.model_validate(plan(cells=[HIGH], columns={"score": column}))
+    store, reading = strict.holder.store, strict.holder.reading
+    found = releases.prepare(
+        store, strict.holder.files, auditor="ADR", dataset="register", asked=asked, purpose=None
+    )  # fmt: skip
+    assert isinstance(found, approvals.Unapproved)
+    checked = approvals.require_shown(store, found, apart=reading)
+    strict.admin("PUT", "/populations/register/approval", json={"required": True, "days": 14, "in_full": True})
+
+    written = releases.request_approval(store, unapproved=found, proof=strict.auditor_key_id, in_full=checked)
+
+    with pytest.raises(Conflict, match="was not checked"):
+        written.result(timeout=60)
+
+
+def test_the_replay_finds_a_request_that_officers_cannot_read_in_full(strict: TestedHolder) -> None:
+    column = strict.derive(hidden_behind(1)).json()["id"]
+    strict.await_columns()
+    strict.admin("PUT", "/populations/register/approval", json={"required": True, "days": 14, "in_full": True})
+    waits(strict.release(plan(cells=[HIGH], columns={"score": column})))
+    *earlier, requested = strict.holder.store.look_up(ledger_views.in_order, EntryFilter(), upto=None)
+    unchecked = {name: value for name, value in requested.event.detail.items() if name != "in_full"}
+    replay = ApprovalReplay()
+    for one in earlier:
+        replay.apply(one)
+
+    with pytest.raises(BrokenLedger, match="not checked"):
+        replay.apply(replace(requested, event=replace(requested.event, detail=unchecked)))
+    replay.apply(requested)
 
 
 def test_a_merged_population_shows_in_full_if_either_did(sqlite_holder: TestedHolder) -> None:

@@ -68,8 +68,9 @@ def require_approval(visit: OfficerVisit, form: CheckedForm) -> Response:
     population = form.text("population")
     if not population:
         raise InvalidRequest("Choose the population first.")
-    asked = {"required": form.text("required") == "required", "days": form.whole_number("days")}
-    setting = ApprovalSetting.model_validate(asked)
+    flags = {name: {"yes": True, "no": False}.get(form.values.get(name, "")) for name in ("in_full", "second_officer")}
+    required = form.text("required") == "required"
+    setting = ApprovalSetting.model_validate({"required": required, "days": form.whole_number("days"), **flags})
     approvals.set_required(visit.store, actor=visit.actor, population=population, setting=setting)
     now = f"has to be approved within {setting.days} days" if setting.required else "needs no approval"
     return visit.done(f"{ROOT}/budgets", f"What is asked about population {population} {now}.")

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from holder_service.domain.ledger import Balance, Event
+from holder_service.domain.second_officers import change_words
 from holder_service.records.progress import Phase
 from shared.amounts import NO_LOSS, Loss, format_nano
 from shared.notices import Notice
@@ -119,6 +120,9 @@ def _what_happened(event: Event, display_names: Mapping[str, str]) -> str:
                 f"Derived column {detail.get('name')} of {account(detail.get('account'))} about {event.dataset} "
                 f"deleted{because}"
             )
+        case "change-proposed":
+            proposed = f"{account(event.actor)} proposed for {event.population}: {change_words(detail['change'])}"
+            return f"{proposed}; a second officer has to confirm it"
         case "approval-required":
             days = detail.get("approval_days")
             said = f"has to be approved, within {days} days" if days else "needs no approval any more"
@@ -158,6 +162,8 @@ def notice_words(notice: Notice) -> str:
     """A notice in few words, beside what it is about."""
     if notice.spent_percent is not None:
         return f"{notice.spent_percent} % spent"
+    if notice.kind == "change-proposed":
+        return "waits for a second officer"
     if notice.is_of_a_change:
         return "raised" if notice.kind == "cap-raised" else "approvals ended"
     return "waits for a cap" if notice.kind == "cap-missing" else "ends soon"

@@ -156,7 +156,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         relation = relation_of(connection, dataset)
         terms = ledger.population_balance(connection, dataset.population).terms
         words = metadata.of_dataset(connection, dataset.name)
-        approval = approvals.setting_of(connection, dataset.population)
+        approval = approvals.required_of(connection, dataset.population)
     algorithms = offered(dataset.schema, relation) or None
     return DatasetDescription(
         name=dataset.name,

@@ -70,8 +70,10 @@ async def released(
         if isinstance(prepared, StoredRelease):
             return Response(prepared.body, 200, media_type="application/json")
         if isinstance(prepared, Unapproved):
-            await run_in_threadpool(approvals.require_shown, holder.store, prepared, apart=holder.reading)
-            prepared = await outcome(releases.request_approval(holder.store, unapproved=prepared, proof=caller.proof))
+            in_full = await run_in_threadpool(approvals.require_shown, holder.store, prepared, apart=holder.reading)
+            prepared = await outcome(
+                releases.request_approval(holder.store, unapproved=prepared, proof=caller.proof, in_full=in_full)
+            )
             _log.info("approval requested", extra={"actor": caller.name})
         if isinstance(prepared, StoredApproval):
             shown = await room.preparing.do_soon(
