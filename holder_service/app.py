@@ -13,6 +13,7 @@ from holder_service.services.holder import Holder
 from holder_service.settings import Settings
 from holder_service.web.console import overview as console
 from holder_service.web.edge import problems
+from holder_service.web.edge.addresses import AddressesWithoutNul
 from holder_service.web.edge.dependencies import Authentication
 from holder_service.web.edge.head_requests import HeadAsGet
 from holder_service.web.edge.metrics import Metrics
@@ -92,6 +93,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(room.router)
     console.install(app)
     problems.install(app)
+    app.add_middleware(AddressesWithoutNul)
     app.add_middleware(Authentication, holder=holder)
     app.add_middleware(RateLimits, requests_per_s=holder.settings.requests_per_s)
     app.add_middleware(problems.LastResort)

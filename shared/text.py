@@ -7,6 +7,18 @@ from pydantic import AfterValidator, StringConstraints
 
 from shared import limits
 
+NUL: Final = "\0"
+
+
+def has_nul(path: str, query: bytes) -> bool:
+    """Return whether an address of HTTP has a NUL: neither files nor PostgreSQL take one.
+
+    Args:
+        path: As decoded from its percent signs.
+        query: As it was sent.
+    """
+    return NUL in path or b"%00" in query or b"\0" in query
+
 
 def normalise(text: str) -> str:
     """Bring a text to NFC, so that equal meaning has equal bytes; case and blanks are kept.

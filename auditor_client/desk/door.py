@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auditor_client.exchange.sign_in import CALLBACK
 from shared.look import HEADERS
+from shared.text import has_nul
 
 ADDRESS: Final = "127.0.0.1"
 ENTRANCE: Final = "/enter/"
@@ -60,6 +61,8 @@ class Door:
                 return
             headers = Headers(scope=scope)
             answer = self._answer(scope["method"], scope["path"], headers) or app
+            if answer is app and has_nul(scope["path"], scope["query_string"]):
+                answer = _refused(HTTPStatus.BAD_REQUEST, "The address has a NUL character: open the desk's own page.")
             await answer(scope, receive, _with_headers(send))
 
         return guarded

@@ -29,6 +29,7 @@ from auditor_client.report.view import without_direction
 from auditor_client.text import loss_words, marked_name, readable
 from shared.datasets import DatasetDescription
 from shared.look import STYLES
+from shared.text import NUL
 
 STATIC_FOLDER: Final = Path(__file__).parent / "static"
 FIELD_BYTES_MAX: Final = 64 * 1024
@@ -54,6 +55,10 @@ class FormRefused(AuditorError):
     """A form is not one that this desk gave out."""
 
 
+class TextRefused(AuditorError):
+    """A form has a text that nothing can hold; answered as what cannot be processed."""
+
+
 class DeskFailed(AuditorError):
     """The desk has a fault of its own."""
 
@@ -72,6 +77,7 @@ async def sent_form(request: Request, desk: TheDesk) -> AsyncIterator[SentForm]:
 
     Raises:
         FormRefused: It is another page's, or cannot be read.
+        TextRefused: A text or a file's name has a NUL.
     """
     try:
         form = await request.form(max_files=FILES_MAX, max_fields=FIELDS_MAX, max_part_size=FIELD_BYTES_MAX)
@@ -80,9 +86,15 @@ async def sent_form(request: Request, desk: TheDesk) -> AsyncIterator[SentForm]:
     try:
         if not desk.door.is_own_form(form.get("form_token")):
             raise FormRefused("This form is not of this desk: load the page again, and send it from there.")
+        if any(NUL in part for name, value in form.multi_items() for part in (name, _name_or_text(value))):
+            raise TextRefused("A field or a file's name has a NUL character. Go back and remove it.")
         yield _sent(form)
     finally:
         await form.close()
+
+
+def _name_or_text(value: UploadFile | str) -> str:
+    return value if isinstance(value, str) else value.filename or ""
 
 
 def _sent(form: FormData) -> SentForm:

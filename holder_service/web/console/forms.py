@@ -11,9 +11,10 @@ import jiter
 from fastapi import Request
 
 from holder_service.domain.errors import InvalidRequest
+from holder_service.web.edge.addresses import NUL_REFUSED
 from holder_service.web.edge.bodies import read_bounded
 from shared import limits
-from shared.text import NAME_PATTERN, NAME_WORDS
+from shared.text import NAME_PATTERN, NAME_WORDS, NUL
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 FIELDS_MAX: Final = 20
@@ -105,4 +106,6 @@ async def read_form(request: Request, *, bytes_max: int = limits.BODY_BYTES_MAX)
         raise InvalidRequest("The form could not be read: load the page again.") from None
     if len(dict(pairs)) != len(pairs):
         raise InvalidRequest("The form has a field twice: load the page again.")
+    if any(NUL in part for pair in pairs for part in pair):
+        raise InvalidRequest(NUL_REFUSED.format("A field of the form"))
     return Form(dict(pairs))

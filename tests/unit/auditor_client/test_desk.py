@@ -111,6 +111,21 @@ async def unknown_length() -> AsyncIterator[bytes]:
     yield b"x"
 
 
+def test_a_nul_in_an_address_or_a_form_is_refused(asked: AskedDesk) -> None:
+    addresses = [f"{asked.root}/budgets%00", f"{asked.root}/approvals/a%00b", f"{asked.root}/new?dataset=a%00b"]
+    forms = [{"dataset": "a\0b"}, {"model": "a\0b"}, {"a\0b": "c"}]
+    token = {"form_token": asked.desk.door.form_token}
+
+    answers = [asked.ask("GET", address) for address in addresses]
+    sent = [asked.ask("POST", f"{asked.root}/new", data=token | form) for form in forms]
+    file = {"model": ("a\0.json", b"{}")}
+    sent.append(asked.ask("POST", f"{asked.root}/new", data=token, files=file))
+
+    assert [answer.status_code for answer in answers] == [400] * 3
+    assert [answer.status_code for answer in sent] == [422] * 4
+    assert all("NUL" in answer.text for answer in (*answers, *sent))
+
+
 def test_a_form_needs_its_token_its_origin_and_its_length(asked: AskedDesk) -> None:
     path, fields = f"{asked.root}/new", {"dataset": "register", "decision": "citizen"}
     good = {**fields, "form_token": asked.desk.door.form_token}
