@@ -346,6 +346,20 @@ def test_one_auditor_gets_so_many_columns_about_a_dataset(sqlite_holder: TestedH
     assert sqlite_holder.derive(linked_column(VALUES, name="c0")).status_code == 200
 
 
+def test_columns_that_would_take_too_long_together_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is always made; another only if all that wait take no longer than the limit."""
+    with running_holder(tmp_path, quantum_ms=5000) as holder:
+        other = holder.open_auditor("ELSE")
+        monkeypatch.setattr(limits, "COLUMN_QUEUE_S_MAX", 1e-6)
+
+        made = holder.derive(SCORE)
+
+        assert made.status_code == 201
+        document = refused(holder.derive({**SCORE, "name": "another"}, key=other), "rate-limited", holder=holder)
+        assert "ask again when one of them is ready" in document["detail"]
+        assert holder.derive(SCORE).status_code == 200
+
+
 def test_who_makes_and_deletes_all_day_comes_to_an_end(
     sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from holder_service.app import COLUMN_CALLS
 from holder_service.domain.pricing import price
 from holder_service.settings import CONCURRENT_RELEASES_DEFAULT, REQUESTS_PER_S_DEFAULT
 from holder_service.web.edge.connections import CONNECTIONS_MAX
@@ -47,6 +48,7 @@ def test_a_limit_is_documented(name: str) -> None:
         f"wait to be drawn take more than {limits.RELEASE_QUEUE_S_MAX} seconds",
         f"may take {limits.RELEASE_QUEUE_S_MAX} seconds together",
         f"gets {limits.FREE_ENTRIES_PER_DAY_MAX // 1000} 000 free answers",
+        f"have {('no', 'one', 'two', 'three', 'four')[COLUMN_CALLS]} slots of their own in each process",
         f"would take {('no', 'one', 'two')[limits.COLUMN_QUEUE_S_MAX // 3600]} hours",
     ],
 )
