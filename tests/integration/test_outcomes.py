@@ -45,7 +45,8 @@ MAKERS: Final[dict[str, Callable[[], Any]]] = {
     "LightGBM": lambda: LGBMClassifier(n_estimators=5, num_leaves=4, verbose=-1),
 }
 _SENTENCE: Final = re.compile(
-    r"The share with (?:the|a) .*? in the group “(\w+)” is ([\d.]+) % of that in the group “(\w+)”"
+    r"[Tt]he share with (?:the|a) .*? is ([\d.]+) % in the group “(\w+)” and ([\d.]+) % in the group “(\w+)”: "
+    r"a ratio of ([\d.]+) %"
 )
 _ADVERSE: Final = re.compile(
     r"times the lowest.*? the highest estimate is that of the group “(\w+)” .*? the lowest that of the group “(\w+)”"
@@ -91,13 +92,15 @@ def says_what_pandas_counts(text: str, people: pd.DataFrame, favourable: "pd.Ser
     text = text.replace("\N{NARROW NO-BREAK SPACE}", " ")
     rates = favourable.groupby(people["sex"]).mean()
     found = _SENTENCE.search(text)
-    if found is None or (found[1], found[3]) != (rates.idxmin(), rates.idxmax()):
+    if found is None or (found[2], found[4]) != (rates.idxmin(), rates.idxmax()):
         return False
     table = text.partition("\nStatistical parity\n")[2].partition("\n\n")[0] or text
     shown = {group: float(rate) / 100 for group, rate in re.findall(r"(?m)^  (Female|Male) +([\d.]+) %", table)}
     adverse = _ADVERSE.search(text)  # said too, where nobody says which kind of decision it is
     return (
-        abs(float(found[2]) / 100 - rates.min() / rates.max()) < 0.1
+        abs(float(found[5]) / 100 - rates.min() / rates.max()) < 0.1
+        and abs(float(found[1]) / 100 - rates.min()) < 0.02
+        and abs(float(found[3]) / 100 - rates.max()) < 0.02
         and shown.keys() == set(rates.index)
         and all(abs(shown[group] - rates[group]) < 0.02 for group in shown)
         and (adverse is None or (adverse[1], adverse[2]) == (rates.idxmin(), rates.idxmax()))
