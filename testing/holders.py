@@ -343,10 +343,16 @@ def listening(config: uvicorn.Config, *, port: int = 0, listener: socket.socket 
 
 @contextmanager
 def running_holder(
-    home: Path, database_url: str = "", *, quantum_ms: int = 0, epsilon: str = "10", people: int = 300
+    home: Path,
+    database_url: str = "",
+    *,
+    quantum_ms: int = 0,
+    epsilon: str = "10",
+    people: int = 300,
+    records_roots: tuple[str, ...] = (),
 ) -> Iterator[TestedHolder]:
     """A new holder with the small register loaded and one auditor, "ADR", who has a budget."""
-    settings = settings_in(home, database_url, quantum_ms=quantum_ms)
+    settings = replace(settings_in(home, database_url, quantum_ms=quantum_ms), records_roots=records_roots)
     issued = initialise(settings)
     assert issued is not None
     with opened(settings, issued.text) as tested:

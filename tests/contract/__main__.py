@@ -24,6 +24,8 @@ from testing.registers import (
 from testing.waits import wait_until
 
 SETS: Final = Path(__file__).parent
+FILES: Final = "files"
+"""The folder, beside the holder's home, from which it loads records by their URL."""
 _AGE, _HOURS, _EDUCATION, _CITIZEN, _SEX, _ORIGIN = DECLARATION["columns"]
 _LAPLACE: Final = {"mechanism": {"name": "laplace"}, "epsilon": "0.1"}
 _REPORTED: Final = {"sensitive": True, "randomised_response": {"kept": "0.8"}}
@@ -37,8 +39,12 @@ def main() -> int:
     options.add_argument("name", help="of the set, which may not be there yet")
     folder = SETS / options.parse_args().name
     folder.mkdir()  # what was recorded is never made anew
-    with tempfile.TemporaryDirectory() as home, running_holder(Path(home), epsilon="5", people=60) as holder:
-        record(holder, folder)
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        (home / FILES).mkdir()
+        roots = ((home / FILES).as_uri(),)
+        with running_holder(home, epsilon="5", people=60, records_roots=roots) as holder:
+            record(holder, folder)
     return 0
 
 
@@ -262,8 +268,29 @@ def conclude(holder: TestedHolder) -> None:
     required(holder.auditor("DELETE", f"/datasets/aged/approvals/{waiting}"))
     columns = required(holder.auditor("GET", "/datasets/register/columns")).json()["columns"]
     required(holder.auditor("DELETE", f"/datasets/register/columns/{columns[0]['id']}"))
+    load_by_url(holder)
+    agree(holder)
     holder.settings.anchor.unlink()
     required(holder.admin("POST", "/ledger/restore", json={"reason": "recorded for the contract"}))
+
+
+def load_by_url(holder: TestedHolder) -> None:
+    """Check and load a file that the holder reads by itself."""
+    file = holder.settings.home.parent / FILES / "loans.csv"
+    file.write_bytes(learnable_csv(people=60))
+    for check in (True, False):
+        required(holder.admin("POST", "/datasets/loans/records", json={"url": file.as_uri(), "check": check}))
+
+
+def agree(holder: TestedHolder) -> None:
+    """A second officer confirms the raised cap that another account proposed."""
+    opened = required(holder.admin("POST", "/auditors", json={"name": "officer", "role": "budget-officer"})).json()
+    required(holder.admin("PUT", "/populations/loans/approval", json={"required": True, "second_officer": True}))
+    path, raised = "/populations/loans/cap", {"cap": {"epsilon": "900"}}
+    proposed = holder.admin("PUT", path, json=raised)
+    if proposed.status_code != 409:
+        raise SystemExit(f"PUT {path}: {proposed.status_code} {proposed.text}")
+    required(holder.auditor("PUT", f"/admin{path}", key=opened["key"], json=raised))
 
 
 def required(answer: httpx.Response) -> httpx.Response:

@@ -16,6 +16,7 @@ from auditor_client.exchange.training_verification import verified_training
 from auditor_client.exchange.verification import check_quote, verified_release
 from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.ledger import BrokenLedger, Kind, Replay
+from holder_service.domain.second_officers import SecondOfficerReplay
 from holder_service.services.ledger_export import is_whole
 from holder_service.storage import ledger
 from holder_service.storage.database import Database
@@ -108,11 +109,11 @@ def replayed(folder: Path, documents: list[Document]) -> list[Document]:
     for row in rows:
         row.update({name: json.dumps(row[name]) for name in ("cap", "account", "detail") if row[name] is not None})
     database.write(lambda connection: connection.execute(insert(entries), rows))
-    replay, approvals, shown = Replay(), ApprovalReplay(), []
+    replays, shown = (Replay(), ApprovalReplay(), SecondOfficerReplay()), []
     with database.read() as connection:
         for entry in ledger.read_entries(connection):
-            replay.apply(entry)
-            approvals.apply(entry)
+            for replay in replays:
+                replay.apply(entry)
             shown.append(entry.document())
     database.close()
     return shown
