@@ -26,7 +26,7 @@ from holder_service.services.budgets import shown
 from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.populations import unmerged
-from holder_service.services.second_officers import Proposal, agreed, setting_in_force, standing
+from holder_service.services.second_officers import Proposal, agreed, open_proposals, setting_in_force
 from holder_service.storage import accounts, approvals, columns, datasets, ledger, releases
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
 from holder_service.storage.database import Connection
@@ -115,7 +115,7 @@ def set_required(store: LedgerStore, *, actor: str, population: str, setting: Ap
         named = {"in_full": setting.in_full, "second_officer": setting.second_officer}
         flags = {name: before.get(name) if flag is None else flag for name, flag in named.items()}
         after = setting_of({"approval_days": days, **flags})
-        if after != before or standing(connection, population, now=transaction.now):
+        if after != before or open_proposals(connection, population, now=transaction.now):
             confirmed: dict[str, int] = {}
             if is_looser(before, after):
                 answer = agreed(transaction, actor=actor, population=population, change=setting_change(after))

@@ -6,7 +6,7 @@ from holder_service.domain.second_officers import cap_change
 from holder_service.services.datasets import require_dataset, require_real
 from holder_service.services.ledger_store import LedgerStore, Transaction
 from holder_service.services.populations import require_kind, unmerged
-from holder_service.services.second_officers import Proposal, agreed, standing
+from holder_service.services.second_officers import Proposal, agreed, open_proposals
 from holder_service.storage import accounts, datasets, ledger
 from shared.amounts import Loss
 from shared.charges import AccountTerms, NoSuchLoss
@@ -67,7 +67,7 @@ def set_cap(store: LedgerStore, *, actor: str, population: str, cap: Loss) -> Po
         before = ledger.population_balance(transaction.connection, population)
         require_kind(transaction.connection, population, before, cap)
         after = before.limited(cap)
-        if after != before or standing(transaction.connection, population, now=transaction.now):
+        if after != before or open_proposals(transaction.connection, population, now=transaction.now):
             confirmed: dict[str, int] = {}
             if not cap.fits_in(before.limit):
                 answer = agreed(transaction, actor=actor, population=population, change=cap_change(cap))

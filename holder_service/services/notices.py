@@ -20,7 +20,7 @@ from holder_service.durable_files import durable_file
 from holder_service.records.files import RecordFiles
 from holder_service.services import approvals
 from holder_service.services.ledger_store import LedgerStore
-from holder_service.services.second_officers import standing
+from holder_service.services.second_officers import open_proposals
 from holder_service.storage import accounts, datasets, ledger, ledger_views
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger_views import EntryFilter
@@ -44,7 +44,7 @@ def now_of(store: LedgerStore, thresholds: Thresholds) -> tuple[Notice, ...]:
         asked = [one for one in waiting if one.dataset in audited]
         changes = _looser_limits(connection, now - timedelta(days=thresholds.days))
         populations = sorted({one.population for one in datasets.every(connection) if not one.retired})
-        proposals = [entry for name in populations for entry in standing(connection, name, now=now)]
+        proposals = [entry for name in populations for entry in open_proposals(connection, name, now=now)]
         return notices(
             _open_accounts(connection), asked, _ending_keys(connection, now), thresholds, now,
             changes=changes, proposals=proposals,

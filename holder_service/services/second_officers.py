@@ -37,7 +37,7 @@ def setting_in_force(connection: Connection, population: str) -> Setting:
     return setting_of(newest[0].event.detail) if newest else {}
 
 
-def standing(connection: Connection, population: str, *, now: datetime) -> list[Entry]:
+def open_proposals(connection: Connection, population: str, *, now: datetime) -> list[Entry]:
     """The proposals about a population that a second officer may still confirm, oldest first."""
     ends = [
         ledger_views.newest(connection, EntryFilter(kind=kind, population=population), before=None, limit=1)
@@ -69,7 +69,7 @@ def agreed(
         return {}
     same = [
         entry
-        for entry in standing(connection, population, now=transaction.now)
+        for entry in open_proposals(connection, population, now=transaction.now)
         if entry.event.detail["change"] == change
     ]
     others = [entry for entry in same if entry.event.actor != actor]
