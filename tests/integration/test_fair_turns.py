@@ -50,9 +50,10 @@ def rules(age_from: int, number: int) -> list[dict[str, Any]]:
 
 
 def large_watch(draw: int) -> dict[str, Any]:
+    """Half a second of work by the model, and two with the rest before it."""
     return watch(
         draw=draw, margin=-1_000_000,
-        favourable={"id": "f", "any_of": rules(0, 200)}, unfavourable={"id": "u", "any_of": rules(41, 200)},
+        favourable={"id": "f", "any_of": rules(0, 2000)}, unfavourable={"id": "u", "any_of": rules(41, 2000)},
     )  # fmt: skip
 
 
@@ -164,26 +165,27 @@ def test_the_work_on_a_rehearsal_is_that_of_its_own_people(big: TestedHolder) ->
 
 def test_watches_about_rehearsals_are_not_before_those_about_real_people(big: TestedHolder) -> None:
     free = big.open_auditor("watches-a-rehearsal")
-    for draw in (1, 2, 3, 4):
+    for draw in (1, 2):
         set_watch(big, REHEARSAL, free, large_watch(draw))
     own = set_watch(big, "register", big.auditor_key, watch(margin=-5000))
     publish(big)
 
     big.load(register_csv(people=301)).raise_for_status()
 
-    assert due_s(big, "register", big.auditor_key, own, last_load(big, "register")) <= 2
+    assert due_s(big, "register", big.auditor_key, own, last_load(big, "register")) <= 1
 
 
 def test_a_rest_comes_before_each_answer_of_a_free_watch(big: TestedHolder) -> None:
     free = big.open_auditor("watches-and-rests")
-    for draw in range(1, 9):
+    for draw in (1, 2, 3):
         set_watch(big, REHEARSAL, free, large_watch(draw))
 
     publish(big)
 
     with big.holder.store.database.read() as connection:
         waiting = watches.pending(connection, rehearsed=True)
-    assert len(waiting) > 4
+    assert len(waiting) >= 2
+    assert all(one.work_ms > 300 for one in waiting if one.auditor == "watches-and-rests")
     dues = [one.due for one in waiting if one.due is not None]
     for after, (earlier, later) in zip(waiting[1:], itertools.pairwise(dues), strict=True):
         assert (later - earlier).total_seconds() >= (1 + FREE_REST) * after.work_ms / 1000
