@@ -173,7 +173,7 @@ def asked_before(receipts: Receipts, question: Question, auditor: str) -> bool:
 
 def shares_cells(first: Question, second: Question) -> bool:
     """Whether the answer to the first question has every cell of the second."""
-    return AskedCells(first.plan).has_each(second.plan, second)
+    return AskedCells(first.plan, second.schema).has_each(second.plan, second)
 
 
 def finding(
@@ -284,7 +284,7 @@ def _stored_noise(stored: StoredAnswer, question: Question, *, supported: bool) 
     try:
         # What changed between two models is read from the cells that say what both decide.
         each = question.strategy != "verdict" or question.against
-        if each and not AskedCells(plan).has_each(question.plan, question):
+        if each and not AskedCells(plan, question.schema).has_each(question.plan, question):
             return math.inf
         if plan.sensitive != question.plan.sensitive and supported:
             return math.inf  # the counts of merged groups have no supports of their own
@@ -302,7 +302,7 @@ def _noise(plan: Plan, question: Question) -> float:
     schema = question.schema
     merged = merged_rows(plan.sensitive, question.plan.sensitive, schema)
     groups = schema.group_count(plan.sensitive)
-    cells = AskedCells(plan)
+    cells = AskedCells(plan, schema)
 
     def variance(location: Location) -> float:
         def of(asked: BatchCells) -> float:

@@ -1,12 +1,13 @@
 """How answers are read: the counts of a release that measure a figure.
 
-The counts are found by what was asked, whatever its index: a released cell is the set of its rules.
+The counts are found by what was asked, whatever its index: a released cell is the set of its rules, and a rule is
+whom it counts. The same decisions read the other way round are the same cells.
 So one function reads the answer to a plan of any strategy, and finds out whether an earlier release,
 made for another question, already has what a new one needs (3-estimation §6).
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -36,11 +37,11 @@ from auditor_client.estimation.measurements import ComplementKind, Measurement, 
 from auditor_client.estimation.results import RatioKind
 from shared.plans import Plan
 from shared.releases import Release
-from shared.rules import Cell, Rule
-from shared.schema import Group, Schema
+from shared.rules import Cell, Predicate, Rule
+from shared.schema import Column, Group, Schema
 
-RuleKey = frozenset[str]
-"""A rule by what it says: the canonical texts of its predicates, in no order, with the ids of derived columns."""
+RuleKey = frozenset[Hashable]
+"""A rule by whom it counts: what each predicate admits, in no order, with the ids of derived columns."""
 CountSupport = Callable[[Cell], int]
 """How many people a cell applies to in the auditor's own data, whatever their group."""
 
@@ -154,12 +155,19 @@ class RateCounts:
 
 
 class AskedCells:
-    """The cells of a plan, to be found by what they ask."""
+    """The cells of a plan, to be found by whom they count.
 
-    def __init__(self, plan: Plan) -> None:
+    Args:
+        plan: The plan, asked for the question or for another one.
+        schema: The declared columns and the derived ones of the question.
+    """
+
+    def __init__(self, plan: Plan, schema: Schema) -> None:
         ids = plan.columns or {}
+        self._schema = schema
         self._keys = [
-            [frozenset(_key(rule, ids) for rule in cell.any_of) for cell in batch.cells] for batch in plan.batches
+            [frozenset(_key(rule, ids, schema) for rule in cell.any_of) for cell in batch.cells]
+            for batch in plan.batches
         ]
 
     def cover(self, alternatives: Iterable[Iterable[Rule]], ids: Mapping[str, str]) -> BatchCells | None:
@@ -170,7 +178,7 @@ class AskedCells:
             ids: The ids of the derived columns that these rules name.
         """
         for rules in alternatives:
-            wanted = frozenset(_key(rule, ids) for rule in rules)
+            wanted = frozenset(_key(rule, ids, self._schema) for rule in rules)
             for batch, keys in enumerate(self._keys):
                 cells = tuple(index for index, key in enumerate(keys) if key <= wanted)
                 # Each rule once: cells that share one would count its people twice.
@@ -217,7 +225,7 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
         HolderLied: The answer does not fit the release's own plan.
     """
     _require_its_answer(release)
-    cells = AskedCells(release.plan)
+    cells = AskedCells(release.plan, inquiry.schema)
     merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
     found = {}
     for rate in (rate for metric in inquiry.metrics for rate in RATES[metric]):
@@ -249,7 +257,7 @@ def read_crossed(release: Release, inquiry: Inquiry, rate: Rate) -> CrossedMeasu
         EstimationRefused: The release does not count both decisions together.
     """
     merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
-    cells = AskedCells(release.plan)
+    cells = AskedCells(release.plan, inquiry.schema)
     precision = rate is Rate.PRECISION
     values = (LabelValue.POSITIVE, LabelValue.NEGATIVE) if precision else (_LABELS.get(rate),)
     counted: list[NoisyCounts] = []
@@ -284,7 +292,7 @@ def read_bands(release: Release, inquiry: Inquiry, edges: tuple[float, ...]) -> 
         EstimationRefused: The release does not count every band by itself.
     """
     merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
-    cells = AskedCells(release.plan)
+    cells = AskedCells(release.plan, inquiry.schema)
 
     def counted(value: LabelValue | None) -> tuple[NoisyCounts, ...]:
         """Histograms of all bands that add up: several where the answer counts by more columns."""
@@ -314,7 +322,7 @@ def read_chain(release: Release, inquiry: Inquiry) -> ChainCounts:
         EstimationRefused: The release does not count how far people came.
     """
     merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
-    cells, chain = AskedCells(release.plan), inquiry.request.chain or ()
+    cells, chain = AskedCells(release.plan, inquiry.schema), inquiry.request.chain or ()
 
     def counted(rules: Sequence[Rule], *, restrict: bool) -> NoisyCounts:
         where = cells.cover(alternatives(inquiry, rules, None, restrict=restrict), inquiry.column_ids)
@@ -399,10 +407,25 @@ def alternatives(
     return [*scoped, *split]
 
 
-def _key(rule: Rule, ids: Mapping[str, str]) -> RuleKey:
-    return frozenset(
-        f"{ids.get(predicate.column, '')}{predicate.model_dump_json(exclude_none=True)}" for predicate in rule.all_of
-    )
+def _key(rule: Rule, ids: Mapping[str, str], schema: Schema) -> RuleKey:
+    """Whom a rule counts, the same however its predicates are written."""
+    return frozenset((ids.get(one.column, ""), *_admitted(one, schema.by_name.get(one.column))) for one in rule.all_of)
+
+
+def _admitted(predicate: Predicate, column: Column | None) -> tuple[Hashable, ...]:
+    """What a predicate admits of its column.
+
+    Of a category or boolean column these are values: "not A" of the two values A and B is B. Of at most half of the
+    values those that are admitted stand in the key, otherwise the others.
+    """
+    if column is None or not column.values:
+        return (predicate.model_dump_json(exclude_none=True),)
+    listed = frozenset(predicate.operands)
+    admits = predicate.op in ("eq", "in", "is_missing")
+    half = len(column.values) / 2
+    if len(listed) > half or (len(listed) == half and column.values[0] not in listed):
+        listed, admits = frozenset(column.values) - listed, not admits
+    return column.name, admits, listed, column.nullable and predicate.matches(None)
 
 
 def _require_its_answer(release: Release) -> None:

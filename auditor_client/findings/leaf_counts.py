@@ -37,7 +37,7 @@ def read_leaves(release: Release, inquiry: Inquiry) -> "LeafCounts":
     if inquiry.label is None:
         raise QuestionRefused("Mending weighs parity against accuracy: name the column that is the `label`.")
     merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
-    cells = AskedCells(release.plan)
+    cells = AskedCells(release.plan, inquiry.schema)
     values = inquiry.every_label_value()
     table = []
     for value in values:

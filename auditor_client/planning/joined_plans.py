@@ -16,7 +16,7 @@ def located_plan(question: Question, metric: str, plan: Plan) -> LocatedPlan:
     Raises:
         EstimationRefused: It counts by other columns.
     """
-    cells = AskedCells(plan)
+    cells = AskedCells(plan, question.schema)
     merged = merged_rows(plan.sensitive, question.plan.sensitive, question.dataset.table)
     located = [cells.locate(question, rate) for rate in RATES[metric]]
     locations = tuple(location for location in located if location is not None)

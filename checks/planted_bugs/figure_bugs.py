@@ -55,4 +55,16 @@ FIGURE_BUGS: Final = (
         ),
         ("tests/unit/auditor_client/test_report.py::test_a_sentence_about_two_groups_has_the_interval_of_that_pair",),
     ),
+    Bug(
+        "the same decisions the other way round are charged again",
+        (
+            Edit(
+                "auditor_client/findings/answers.py",
+                "_admitted",
+                "if column is None or not column.values:",
+                "if column is None or column.values is not None:",
+            ),
+        ),
+        ("tests/integration/test_decisions_the_other_way_round.py",),
+    ),
 )
