@@ -103,7 +103,8 @@ class Answering:
         """
         (question, data), answer = (prepared.posed.question, prepared.posed.data), prepared.answer
         if isinstance(answer, Quote):
-            stored = self._release(question, answer, prepared.posed.auditor)
+            repeated = asked_before(self._receipts, question, prepared.posed.auditor)
+            stored = replace(self._release(question, answer, prepared.posed.auditor), repeated=repeated)
         else:
             self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
             stored = answer

@@ -40,6 +40,7 @@ class StoredAnswer:
         answer: The release as it came, which is what the signature is over.
         key: The public key that signed it.
         reused: Whether it was made for another question, so that nothing was spent on this one.
+        repeated: Whether the very question was asked again just now, which costs nothing; notes do not keep it.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
         others: Further answers about the same people, which the figures rest on too.
     """
@@ -49,6 +50,7 @@ class StoredAnswer:
     receipt: Path
     key: SigningKey
     reused: bool = False
+    repeated: bool = False
     supports: Mapping[str, int] | None = field(default=None, repr=False)
     others: "tuple[StoredAnswer, ...]" = ()
 

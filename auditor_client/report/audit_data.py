@@ -19,6 +19,7 @@ from auditor_client.report.chain_data import ChainData, chain_data
 from auditor_client.report.direct_use import direct_use_words
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.figures import MetricSection, metric_section
+from auditor_client.report.first_screen import first_facts, limits
 from auditor_client.report.formats import group_words, scope_words, sensitive_words
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
@@ -56,7 +57,9 @@ _OPEN: Final = sentence(
 class AuditData:
     """The whole report.
 
-    `no_bars` says why an answer rule by rule has no `bars`; it is empty if it has them or was not asked for.
+    `headline` is whole; of it the page has `heading` and both `outcomes` by themselves, where nobody said which counts.
+    `facts` stand before the results and `question` behind them, `limits` is what the report does not say. `no_bars`
+    says why an answer rule by rule has no `bars`; it is empty if it has them or was not asked for.
     """
 
     subject: Subject
@@ -64,7 +67,11 @@ class AuditData:
     rehearsed: str
     verdict: str
     headline: str
+    heading: str
+    outcomes: tuple[str, ...]
     explanation: str
+    limits: tuple[str, ...]
+    facts: tuple[Fact, ...]
     reused: str
     joined: str
     looks: str
@@ -105,7 +112,11 @@ def audit_data(finding: Finding) -> AuditData:
         rehearsed=rehearsed_model_words(finding.question),
         verdict=finding.verdict.value if first.ratio.defined else "undefined",
         headline=headlines.headline(finding),
+        heading=headlines.heading(finding),
+        outcomes=headlines.outcomes(finding),
         explanation=headlines.explanation(finding),
+        limits=limits(finding.question),
+        facts=first_facts(finding),
         reused=_reused(finding),
         joined=_joined(finding),
         looks=_looks(finding),
@@ -172,6 +183,10 @@ def with_outlook(report: AuditData, outlook: Outlook | None) -> AuditData:
 
 
 def _reused(finding: Finding) -> str:
+    if finding.stored.repeated:
+        return said(
+            "Answered before, on {day}: nothing was charged now.", day=date(finding.release.created.astimezone(UTC))
+        )
     if not finding.reused:
         return ""
     return said(
@@ -263,7 +278,7 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
             population=budget.population,
         )
     cost = Fact(said("This audit cost"), charge_words(release))
-    if finding.reused:
+    if release.rehearsal is None and (finding.reused or finding.stored.repeated):
         cost = Fact(
             said("This audit cost"),
             said("nothing; the kept answer cost {loss} when it was made", loss=charge_words(release)),

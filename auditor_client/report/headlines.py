@@ -117,13 +117,15 @@ _IF: Final[Mapping[str, Mapping[Verdict, str]]] = {
 }
 _BOTH: Final[Mapping[Verdict, str]] = {
     Verdict.DEPENDS: sentence("Among {whom}, the verdict on {name} for {columns} depends on the kind of decision."),
-    Verdict.MEETS: sentence("Among {whom}, {name} meets for {columns} what applies to either kind of decision."),
-    Verdict.FAILS: sentence("Among {whom}, {name} fails for {columns} what applies to either kind of decision."),
-    Verdict.UNDECIDED: sentence("Among {whom}, it is undecided for {columns} whether {name} meets what applies."),
+    Verdict.MEETS: sentence("Among {whom}, {name} meets the limit for {columns}, for either kind of decision."),
+    Verdict.FAILS: sentence("Among {whom}, {name} fails the limit for {columns}, for either kind of decision."),
+    Verdict.UNDECIDED: sentence(
+        "Among {whom}, it is undecided whether {name} meets the limit for {columns}, for either kind of decision."
+    ),
 }
 _WHICH: Final = sentence(
     "Which of the two applies? Nobody said whether being selected is good (assistive) or a burden (punitive): say it "
-    "when you ask, as `intervention`."
+    "when you ask (--intervention)."
 )
 _REASONS_ADVERSE: Final[Mapping[Verdict, str]] = {
     Verdict.MEETS: sentence("The whole interval of the adverse ratio lies at or below {limit}."),
@@ -167,7 +169,7 @@ _POPULATION: Final[Mapping[Verdict, str]] = {
 def headline(finding: Finding) -> str:
     """The first metric's finding: the verdict, if there is one, and how far the groups are apart."""
     if finding.both_outcomes:
-        return _both(finding)
+        return joined([heading(finding), *outcomes(finding)])
     metric, estimate = finding.metrics[0], finding.first
     words = _audit_words(finding, metric)
     if not estimate.ratio.defined:
@@ -189,16 +191,22 @@ def _audit_words(finding: Finding, metric: str) -> dict[str, str]:
     }
 
 
-def _both(finding: Finding) -> str:
-    """Both outcomes' verdicts and figures with equal weight, where nobody said which kind of decision it is."""
-    sentences: list[str] = [said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0]))]
+def heading(finding: Finding) -> str:
+    """The headline; where nobody said which kind of decision it is, without both outcomes' sentences."""
+    if not finding.both_outcomes:
+        return headline(finding)
+    return said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0]))
+
+
+def outcomes(finding: Finding) -> tuple[str, ...]:
+    """Both outcomes' verdicts and figures, of equal weight; empty where the kind of decision is said."""
+    texts = []
     for metric, estimate in finding.both_outcomes:
         words = _audit_words(finding, metric)
-        if not estimate.ratio.defined:
-            sentences.append(said(_NO_RATIO, **words))
-            continue
-        sentences += [said(_IF[metric][estimate.verdict], **words), *_figures(finding, metric, estimate)]
-    return joined(sentences)
+        verdict = said(_IF[metric][estimate.verdict], **words)
+        figures = _figures(finding, metric, estimate) if estimate.ratio.defined else (said(_NO_RATIO, **words),)
+        texts.append(joined([verdict, *figures] if estimate.ratio.defined else figures))
+    return tuple(texts)
 
 
 def _figures(finding: Finding, metric: str, estimate: MetricEstimate) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from auditor_client.findings.mending import Mended
 from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.models.read_model import Provenance
 from auditor_client.report import headlines, prose
+from auditor_client.report.first_screen import limits
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.subject import subject
 from auditor_client.report.watch_data import watch_document
@@ -91,6 +92,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "budget": None if finding.budget is None else finding.budget.model_dump(mode="json"),
         "relation": release.relation,
         "meaning": {
+            "This report does not say": "; ".join(limits(question)),
             "What was audited": subject(question).sentence,
             **{paragraph.term: paragraph.text for paragraph in prose.paragraphs(finding)},
         },

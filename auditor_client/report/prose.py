@@ -42,7 +42,7 @@ _KINDS: Final = sentence(
     "Nobody said what kind of decision it is. If being selected is good (a job, a loan, a grant), the ratio of the "
     "rates of favourable decisions counts. If it is a burden (a control, a stop, a fine), the adverse ratio counts. "
     "Where the adverse decision is rare, the former is near 1 whoever gets it; where the favourable decision is rare, "
-    "the latter is. Say it when you ask (`intervention`), and the report has one verdict."
+    "the latter is. Say it when you ask (--intervention), and the report has one verdict."
 )
 
 

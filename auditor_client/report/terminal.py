@@ -17,9 +17,10 @@ from auditor_client.rule_words import Condition
 
 def audit_lines(report: AuditData) -> list[str]:
     """An audit in a few lines."""
-    lines = [report.headline, report.explanation, report.subject.sentence]
+    lines = [report.heading, *report.outcomes, report.explanation]
     if report.rehearsed:
         lines.insert(1, report.rehearsed)
+    lines += ["This report does not say:", *(f"- {limit}" for limit in report.limits)]
     if report.direct_use:
         lines.append(report.direct_use)
     if report.reused:
@@ -40,7 +41,7 @@ def audit_lines(report: AuditData) -> list[str]:
         lines += _rule_lines(report.bars, report.level, report.level_by_itself)
     if report.no_bars:
         lines += ["", report.no_bars]
-    lines += ["", *(f"{fact.term}: {fact.text}" for fact in report.cost[:2])]
+    lines += ["", report.subject.sentence, *(f"{fact.term}: {fact.text}" for fact in report.cost[:2])]
     if report.more is not None:
         lines.append(report.more.words)
     return [*lines, *(f"Warning: {warning}" for warning in report.warnings)]
