@@ -1,5 +1,7 @@
 """What stands beside the finding on the first screen: what the report does not say, and the five facts that name it."""
 
+from datetime import UTC
+
 from auditor_client.asking.question import Question
 from auditor_client.findings.finding import Finding
 from auditor_client.report.facts import Fact, model_digest, outcome_fact
@@ -25,14 +27,14 @@ def first_facts(finding: Finding) -> tuple[Fact, ...]:
     """Return what was audited, which decision is counted, about how many people, as of when, and by whom."""
     about, metadata = finding.about, finding.question.dataset.metadata or DatasetMetadata()
     dataset = Fact(said("Dataset"), finding.question.words.title)
-    as_of = said("Answered"), date(finding.release.created)
+    as_of = Fact(said("Answered"), date(finding.release.created.astimezone(UTC)))
     if metadata.reference_date is not None:
-        as_of = said("Records as of"), metadata.reference_date
+        as_of = Fact(said("Records as of"), metadata.reference_date)
     return (
         _audited(finding),
         outcome_fact(finding.question, about),
         next(iter(people_facts(finding)), dataset),
-        Fact(*as_of),
+        as_of,
         Fact(said("Audited by"), about.organisation or about.author or finding.release.auditor),
     )
 

@@ -5,6 +5,8 @@ from typing import Final
 from checks.planted_bugs.bug import Bug, Edit
 
 _TESTS: Final = "tests/unit/auditor_client/test_joint_ends.py"
+_REPORTS: Final = "tests/unit/auditor_client/test_report.py"
+_AGAIN: Final = "tests/integration/test_audits_over_time.py"
 
 FIGURE_BUGS: Final = (
     Bug(
@@ -53,7 +55,31 @@ FIGURE_BUGS: Final = (
                 "return compared",
             ),
         ),
-        ("tests/unit/auditor_client/test_report.py::test_a_sentence_about_two_groups_has_the_interval_of_that_pair",),
+        (f"{_REPORTS}::test_a_sentence_about_two_groups_has_the_interval_of_that_pair",),
+    ),
+    Bug(
+        "all facts stand between the finding and the chart",
+        (
+            Edit(
+                "auditor_client/report/audit_data.py",
+                "audit_data",
+                "facts=first_facts(finding),",
+                "facts=_question(finding),",
+            ),
+        ),
+        (f"{_REPORTS}::test_the_first_screen_has_the_finding_its_limits_and_five_facts_before_the_chart",),
+    ),
+    Bug(
+        "a question that is asked again is said to cost what it cost before",
+        (
+            Edit(
+                "auditor_client/audits/answering.py",
+                "Answering.answered",
+                "repeated = asked_before(self._receipts, question, prepared.posed.auditor)",
+                "repeated = False",
+            ),
+        ),
+        (f"{_AGAIN}::test_the_very_same_question_is_asked_again_of_the_holder_for_nothing",),
     ),
     Bug(
         "the same decisions the other way round are charged again",

@@ -220,6 +220,9 @@ def test_the_very_same_question_is_asked_again_of_the_holder_for_nothing(auditor
 
     assert not again.reused
     assert (spent(auditor), again.answer) == (before, first.answer)
+    assert "nothing was charged now" not in first.summary()
+    assert "Answered before" in again.summary()
+    assert "nothing was charged now" in again.summary()
 
 
 def test_two_models_are_compared_with_an_interval_on_the_change(auditor: Auditor, people: pd.DataFrame) -> None:

@@ -386,7 +386,7 @@ def test_reports_speak_of_what_was_audited(auditor: Auditor) -> None:
 
 def test_decisions_are_named_by_their_column_and_have_no_model(auditor: Auditor) -> None:
     auditor.link(DECISIONS, "register", name="decision")
-    common: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "epsilon": "1"}
+    common: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "epsilon": "1", "intervention": "assistive"}
     linked = auditor.audit(decision="decision", favourable=["granted"], **common)
     model = auditor.audit(score(), about=About(model_name="Card"), **common)
     digest = model.model.rules.removeprefix("sha256:")[:12]

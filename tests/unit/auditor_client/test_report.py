@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor_client.asking.request import PARITY
+from auditor_client.asking.request import ADVERSE, PARITY
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.results import Estimate, Verdict
 from auditor_client.findings.answers import Rate
 from auditor_client.findings.reading import Reading
 from auditor_client.models.read_model import Provenance
@@ -626,3 +626,56 @@ def test_what_is_not_known_is_no_number_anywhere() -> None:
 def test_every_page_has_the_formats_that_it_names(template: str) -> None:
     """A template is compiled when its page is first made: a filter that it does not have is found here."""
     assert view._template(template, "en").name == template
+
+
+def both_outcomes_audit() -> AuditResult:
+    """Nobody said which kind of decision it is, and hardly anybody gets the adverse one: of one group twice as many."""
+    audit = invented_audit({("Female",): (0.94, 0.93, 0.95), ("Male",): (0.97, 0.96, 0.98)})
+    (noise,) = {audit.counts[Rate.ACCEPTANCE].measurement.favourable.noise}
+    counts = [NoisyCounts.of([people], noise) for people in ([9400, 9700], [600, 300])]
+    measured = Measurement((("Female",), ("Male",)), counts[0], counts[1], "unfavourable")
+    answered = {
+        rate: replace(audit.counts[Rate.ACCEPTANCE], measurement=replace(measured, ratio_kind=rate.ratio_kind))
+        for rate in (Rate.ACCEPTANCE, Rate.ADVERSE)
+    }
+    estimates = {metric: audit.reading.estimate(metric, answered, None) for metric in (PARITY, ADVERSE)}
+    return replace(audit, counts=answered, estimates=estimates)
+
+
+def test_the_first_screen_has_the_finding_its_limits_and_five_facts_before_the_chart() -> None:
+    page = EVERY_KIND["fails"].to_html()
+    order = ["<h1>", "This report does not say:", '<dl class="facts">', '<td class="picture">', 'id="receipt"']
+    places = [page.index(mark) for mark in order]
+    header = page[: page.index("</header>")]
+
+    assert places == sorted(places)
+    assert header.count("<dt>") == 5
+    assert header.count("<li>") == 3
+    for term in ("Privacy loss", "Estimator", "Strategy", "Version"):
+        assert f"<dt>{term}</dt>" not in page[: page.index('id="receipt"')]
+    assert "<dt>Estimator</dt>" in page[page.index('id="receipt"') :]
+
+
+def test_both_outcomes_stand_beside_each_other_with_equal_weight() -> None:
+    result = both_outcomes_audit()
+    page = page_of(result)
+
+    assert result.verdict is Verdict.DEPENDS
+    assert [tag for tag, attributes in page.tags if attributes.get("class") == "outcomes"] == ["ul"]
+    burden, good = result.view.data.outcomes
+    assert burden.startswith("If being selected is a burden, the tree fails the limit of 1.25 for the adverse ratio.")
+    assert good.startswith("If being selected is good, the tree meets the four-fifths rule for favourable rates.")
+    assert result.view.data.headline == f"{result.view.data.heading} {burden} {good}"
+    for text in (burden, good):
+        assert " ".join(text.split()) in page.text
+        assert text.replace("\N{NARROW NO-BREAK SPACE}", " ") in result.summary().replace(NARROW_SPACE, " ")
+
+
+def test_a_repeated_question_says_that_nothing_was_charged_now() -> None:
+    audit = invented_audit(epsilon="0.5")
+    again = replace(audit, stored=replace(audit.stored, repeated=True))
+
+    assert "nothing was charged now" not in page_of(audit).text
+    assert "This audit cost: ε = 0.5" in audit.summary()
+    assert "nothing was charged now" in page_of(again).text
+    assert "This audit cost: nothing; the kept answer cost ε = 0.5 when it was made" in again.summary()
