@@ -96,13 +96,13 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
 
 def faults_of(block: Block) -> list[str]:
     """Say what a block's comment lacks or names wrongly."""
-    place = f"{block.page}:{block.line}"
+    position = f"{block.page}:{block.line}"
     if block.marks is None:
-        return [f"{place}: no `<!-- held by` comment follows {block.sentences[0]!r}"]
+        return [f"{position}: no `<!-- held by` comment follows {block.sentences[0]!r}"]
     if len(block.marks) != len(block.sentences):
-        return [f"{place}: {len(block.sentences)} sentences, and {len(block.marks)} lines in the comment"]
+        return [f"{position}: {len(block.sentences)} sentences, and {len(block.marks)} lines in the comment"]
     return [
-        f"{place}: {fault}"
+        f"{position}: {fault}"
         for sentence, mark in zip(block.sentences, block.marks, strict=True)
         for fault in _faults_of_mark(sentence, mark)
     ]
@@ -136,8 +136,8 @@ def exists(holder: str) -> bool:
         path, _, name = holder.partition("::")
         return (TREE / path).is_file() and (not name or name in _tests(path))
     if (module := re.fullmatch(r"python -m (checks\.[a-z_]+)( --.*)?", holder)) is not None:
-        place = TREE / module[1].replace(".", "/")
-        return place.with_suffix(".py").is_file() or (place / "__main__.py").is_file()
+        position = TREE / module[1].replace(".", "/")
+        return position.with_suffix(".py").is_file() or (position / "__main__.py").is_file()
     if (command := re.fullmatch(r"\./run ([a-z-]+)( .*)?", holder)) is not None:
         return re.search(rf"^  {command[1]} ", (TREE / "run").read_text(), re.MULTILINE) is not None
     return holder == "holder audit-privacy --with-faults"

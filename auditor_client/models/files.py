@@ -77,9 +77,9 @@ def refuse_file(content: bytes, name: str) -> NoReturn:
         raise UnsafeModelFile(f"{name} is a pickle, and opening a pickle runs whatever it holds. {SAVE}")
     if head.startswith((*_PACKED, *_ZLIB)):
         raise UnsafeModelFile(f"{name} is compressed as joblib compresses pickles, and is not opened. {SAVE}")
-    for recognise, told in _RECOGNISED:
+    for recognise, refusal in _RECOGNISED:
         if recognise(content):
-            raise ModelRefused(f"{name} is {told}")
+            raise ModelRefused(f"{name} is {refusal}")
     raise ModelRefused(
         f"{name} is not a skops file, and none of LightGBM's, XGBoost's, CatBoost's, ONNX, PMML or our own JSON. {SAVE}"
     )

@@ -41,7 +41,7 @@ WATCH_BUGS: Final = (
     Bug(
         "verify takes an answer behind the change",
         (Edit(_REPLAY, "WatchReplay._said", "if watch.changed:", "if False:"),),
-        ("tests/unit/holder_service/test_watch_replay.py::test_a_statement_that_was_not_paid_for_is_found",),
+        ("tests/unit/holder_service/test_watch_replay.py::test_a_statement_without_a_charge_is_found",),
     ),
     Bug(
         "a disabled account's watch goes on",

@@ -43,7 +43,7 @@ class ColumnSummary(NamedTuple):
     not_shown: tuple[str, ...]
 
 
-class _Line(NamedTuple):
+class _WordedLine(NamedTuple):
     """A line, and what it is one of.
 
     Attributes:
@@ -74,17 +74,17 @@ def _cut(line: str) -> str:
     return line if len(line) <= CHARACTERS_PER_LINE_MAX else f"{line[:CHARACTERS_PER_LINE_MAX]} …"
 
 
-def _lines(asked: DerivedColumn) -> Iterator[_Line]:
+def _lines(asked: DerivedColumn) -> Iterator[_WordedLine]:
     if isinstance(asked.origin, ScoreOrigin):
-        yield _Line(
+        yield _WordedLine(
             f"A score, which the holder computes from each record's {', '.join(asked.reads) or 'presence alone'}"
         )
         yield from _document(asked.origin.score)
     else:
-        yield _Line("Linked values, which the auditor sent for each person by the person's key")
-        yield _Line(_domain(asked))
+        yield _WordedLine("Linked values, which the auditor sent for each person by the person's key")
+        yield _WordedLine(_domain(asked))
     if asked.label:
-        yield _Line("It says what people turned out to be, in place of the dataset's label")
+        yield _WordedLine("It says what people turned out to be, in place of the dataset's label")
 
 
 def _domain(asked: DerivedColumn) -> str:
@@ -96,40 +96,40 @@ def _domain(asked: DerivedColumn) -> str:
     return " ".join(filter(None, (f"Each is of type {asked.type}", *ends)))
 
 
-def _document(document: Document) -> Iterator[_Line]:
+def _document(document: Document) -> Iterator[_WordedLine]:
     if isinstance(document, Choice):
-        yield _Line(f"The category whose number is largest, of {len(document.categories)}:")
+        yield _WordedLine(f"The category whose number is largest, of {len(document.categories)}:")
         for category, part in zip(document.categories, document.of, strict=True):
-            yield _Line(f"The number of {category}:")
+            yield _WordedLine(f"The number of {category}:")
             yield from _part(part)
     else:
         yield from _part(document)
 
 
-def _part(part: Part) -> Iterator[_Line]:
+def _part(part: Part) -> Iterator[_WordedLine]:
     match part:
         case Trees():
             number, leaves = len(part.trees), sum(len(tree.values) for tree in part.trees)
             depth = max(tree.depth for tree in part.trees)
             mean = f", divided by {number}" if part.mean else ""
-            yield _Line(f"{_number(part.base)} and a leaf of each tree, added{mean}")
-            yield _Line(f"Trees: {number}, with {leaves} leaves and at most {depth} tests in a row")
-            yield _Line("", "trees", number)
-            yield _Line(f"Their tests: {len(part.tests)}")
-            yield from (_Line(str(test), "tests") for test in part.tests)
+            yield _WordedLine(f"{_number(part.base)} and a leaf of each tree, added{mean}")
+            yield _WordedLine(f"Trees: {number}, with {leaves} leaves and at most {depth} tests in a row")
+            yield _WordedLine("", "trees", number)
+            yield _WordedLine(f"Their tests: {len(part.tests)}")
+            yield from (_WordedLine(str(test), "tests") for test in part.tests)
         case Terms():
-            yield _Line(f"{_number(part.base)}, and added to it:")
+            yield _WordedLine(f"{_number(part.base)}, and added to it:")
             yield from map(_term, _heaviest_first(part.terms))
         case Layers():
             sizes = ", ".join(f"{len(layer.bias)} ({layer.activation})" for layer in part.layers)
-            yield _Line(f"A network with layers of {sizes} units, over {len(part.inputs)} inputs:")
-            yield _Line("", "layers", len(part.layers))
+            yield _WordedLine(f"A network with layers of {sizes} units, over {len(part.inputs)} inputs:")
+            yield _WordedLine("", "layers", len(part.layers))
             yield from map(_term, _heaviest_first(part.inputs))
         case RuleList():
-            yield _Line("The value of the first rule that matches:")
+            yield _WordedLine("The value of the first rule that matches:")
             for case in part.cases:
-                yield _Line(f"{case.value}: {case.rule}", "rules")
-            yield _Line(f"{part.otherwise}: everybody else")
+                yield _WordedLine(f"{case.value}: {case.rule}", "rules")
+            yield _WordedLine(f"{part.otherwise}: everybody else")
 
 
 def _heaviest_first(terms: tuple[Term, ...]) -> list[Term]:
@@ -147,7 +147,7 @@ def _weight(term: Term) -> float:
             return abs(term.value)
 
 
-def _term(term: Term) -> _Line:
+def _term(term: Term) -> _WordedLine:
     match term:
         case Product():
             missing = "" if term.missing is None else f"; {_number(term.missing)} where one is missing"
@@ -156,13 +156,13 @@ def _term(term: Term) -> _Line:
             text = f"by {' and '.join(map(_axis, term.axes))}: {', '.join(map(_number, term.table))}"
         case RuleTerm():
             text = f"{_number(term.value)} where {term.rule}"
-    return _Line(text, "terms")
+    return _WordedLine(text, "terms")
 
 
 def _axis(axis: Axis) -> str:
-    """A column, and where each of its places begins."""
-    places = map(str, axis.values) if axis.values is not None else map(_number, axis.cuts or ())
-    cut = f"{'' if axis.values is not None else 'cut at '}{', '.join(places)}"
+    """A column, and where each of its bins begins."""
+    bins = map(str, axis.values) if axis.values is not None else map(_number, axis.cuts or ())
+    cut = f"{'' if axis.values is not None else 'cut at '}{', '.join(bins)}"
     return f"{axis.column} ({cut}{', missing' if axis.missing else ''})"
 
 

@@ -158,7 +158,7 @@ def test_what_cannot_be_read_is_refused_as_what_does_not_fit(holder: TestedHolde
     assert "notes.txt" in load_errors(holder, refused.json()["entry"]).stdout
 
 
-def test_a_check_takes_a_time_that_tells_a_size_roughly_at_most() -> None:
+def test_the_time_of_a_check_shows_a_size_roughly_at_most() -> None:
     waited: list[float] = []
 
     for passed in (0.2, 0.9, 1.1, 3.0, 4.5):

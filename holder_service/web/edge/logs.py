@@ -36,6 +36,7 @@ EVENTS: Final[Mapping[str, str]] = {
         "records could not be kept",
         "derived column could not be made",
         "background work failed",
+        "the state of a watch cannot be read",
         "notice",
         "notices could not be logged",
         "leftovers of a killed process taken away",

@@ -118,7 +118,9 @@ def test_the_advice_to_name_inputs_warns_of_what_stands_before_the_model() -> No
         ("income", [20_000.0, 40_000.0, 2_000_000.0, 3_000_000.0], False),  # a wider world in training
     ],
 )
-def test_splits_of_whole_numbers_are_told_from_fractions(column: str, splits: list[float], *, doubtful: bool) -> None:
+def test_splits_of_whole_numbers_and_fractions_are_distinguished(
+    column: str, splits: list[float], *, doubtful: bool
+) -> None:
     assert require_raw([(SCHEMA.by_name[column], splits)]) == ((column,) if doubtful else ())
 
 

@@ -170,14 +170,16 @@ def test_only_values_that_are_named_stand_for_roles(
     assert read(lasting_provider, lasting_provider.token(**claims)).roles == frozenset(roles)
 
 
-def test_claims_may_lie_in_objects_and_roles_may_be_left_to_the_holder(lasting_provider: InventedProvider) -> None:
+def test_claims_may_lie_in_objects_and_roles_that_are_not_mapped_are_auditors(
+    lasting_provider: InventedProvider,
+) -> None:
     claims: dict[str, Any] = {"who": {"name": "eve"}, "https://a.test/roles": ["pafer-admins"]}
     token = lasting_provider.token(**claims)
 
     named = read(lasting_provider, token, account_claim="/who/name", roles_claim="https://a.test/roles")
     assert named.account == "eve"
     assert named.roles == frozenset({"administrator"})
-    assert read(lasting_provider, token, roles=()).roles is None
+    assert read(lasting_provider, token, roles=()).roles == frozenset({"auditor"})
     with pytest.raises(RefusedToken, match="name no account"):
         read(lasting_provider, token, account_claim="/who/name/first")
 

@@ -67,8 +67,6 @@ def test_answers_and_skips_in_order_follow() -> None:
         ([(entry("watch_answer", watch="sha256:" + "2" * 64), answer(3))], "filed with another"),
     ],
 )
-def test_a_statement_that_was_not_paid_for_is_found(
-    statements: list[tuple[Entry, dict[str, Any]]], reason: str
-) -> None:
+def test_a_statement_without_a_charge_is_found(statements: list[tuple[Entry, dict[str, Any]]], reason: str) -> None:
     with pytest.raises(BrokenLedger, match=reason):
         replayed(*statements)
