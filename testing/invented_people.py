@@ -33,7 +33,7 @@ PEOPLE = invented_people()
 def true_counts(
     rate: Rate, sensitive: Sequence[str], people: Sequence[Person], model: Tree = FOUR_LEAVES
 ) -> tuple[list[int], list[int]]:
-    """Numerator and the rest of a rate for each group."""
+    """Numerator and the rest of a rate for each group; of an adverse rate, the rest and the numerator."""
 
     def accepted(person: Person) -> bool:
         return model.decide(dict(person)).favourable
@@ -43,6 +43,12 @@ def true_counts(
         Rate.TRUE_POSITIVE: (lambda person: person["repaid"], accepted),
         Rate.FALSE_POSITIVE: (lambda person: not person["repaid"], accepted),
         Rate.PRECISION: (accepted, lambda person: person["repaid"]),
+        Rate.ADVERSE: (lambda _: True, accepted),
+        Rate.ADVERSE_ODDS: (lambda _: True, accepted),
+        Rate.ADVERSE_POSITIVE: (lambda person: person["repaid"], accepted),
+        Rate.ADVERSE_NEGATIVE: (lambda person: not person["repaid"], accepted),
+        Rate.FALSE_DISCOVERY: (lambda person: not accepted(person), lambda person: person["repaid"]),
+        Rate.FALSE_OMISSION: (lambda person: not accepted(person), lambda person: not person["repaid"]),
     }
     belongs, succeeds = counted[rate]
     members = [

@@ -1,12 +1,12 @@
 """How a release is read: each figure from the cells that count it, whoever asked for them."""
 
-import itertools
+from typing import Final
 
 import pytest
 
 from auditor_client.asking.question import Question
-from auditor_client.asking.request import OF_DECISIONS, STRATEGIES
-from auditor_client.errors import EstimationRefused, HolderLied
+from auditor_client.asking.request import FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE, OF_DECISIONS, STRATEGIES
+from auditor_client.errors import EstimationRefused, HolderLied, QuestionRefused
 from auditor_client.findings.answers import RATES, Rate, read
 from auditor_client.models.tree import Tree
 from shared.releases import Release
@@ -14,6 +14,14 @@ from shared.rules import Cell
 from testing.invented_people import PEOPLE, true_counts
 from testing.invented_questions import FLIPPED, exact_release, leaf, question, split
 from testing.registers import LOANS
+
+OF_REFUSED: Final = (FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE)
+"""What is measured among the refused, whom strategy pafer does not count."""
+
+
+def measured_by(strategy: str) -> tuple[str, ...]:
+    """The metrics of decisions that a strategy measures."""
+    return tuple(one for one in OF_DECISIONS if strategy != "pafer" or one not in OF_REFUSED)
 
 
 def counts_of(asked: Question, release: Release) -> dict[Rate, tuple[list[int], list[int]]]:
@@ -28,10 +36,15 @@ def counts_of(asked: Question, release: Release) -> dict[Rate, tuple[list[int], 
     return answered
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize(
-    "metrics", [*itertools.combinations(OF_DECISIONS, 1), OF_DECISIONS, OF_DECISIONS[1:], OF_DECISIONS[::3]]
-)
+ASKED: Final = [
+    (strategy, metrics)
+    for strategy in STRATEGIES
+    for one in [measured_by(strategy)]
+    for metrics in (*((metric,) for metric in one), one, one[1:], one[::3])
+]
+
+
+@pytest.mark.parametrize(("strategy", "metrics"), ASKED)
 def test_every_strategy_measures_every_rate(strategy: str, metrics: tuple[str, ...]) -> None:
     asked = question(strategy=strategy, metrics=metrics, sensitive=["sex", "origin"])
 
@@ -42,15 +55,25 @@ def test_every_strategy_measures_every_rate(strategy: str, metrics: tuple[str, .
     }
 
 
+@pytest.mark.parametrize("metric", OF_REFUSED)
+def test_the_papers_strategy_refuses_rates_among_the_refused(metric: str) -> None:
+    with pytest.raises(QuestionRefused, match="does not count the refused"):
+        question(strategy="pafer", metrics=[metric])
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_scope_is_the_people_within_it(strategy: str) -> None:
-    asked = question(strategy=strategy, metrics=OF_DECISIONS, where=["region in (North, South)", "hours >= 20"])
+    asked = question(
+        strategy=strategy, metrics=measured_by(strategy), where=["region in (North, South)", "hours >= 20"]
+    )
     within = [p for p in PEOPLE if p["region"] != "East" and isinstance(p["hours"], float) and p["hours"] >= 20]
 
     answered = counts_of(asked, exact_release(asked.plan, PEOPLE))
 
     assert answered[Rate.TRUE_POSITIVE] == true_counts(Rate.TRUE_POSITIVE, ["sex"], within)
     assert answered[Rate.ACCEPTANCE] == true_counts(Rate.ACCEPTANCE, ["sex"], within)
+    if strategy != "pafer":
+        assert answered[Rate.FALSE_DISCOVERY] == true_counts(Rate.FALSE_DISCOVERY, ["sex"], within)
 
 
 def test_every_leaf_is_a_row_that_knows_its_name() -> None:

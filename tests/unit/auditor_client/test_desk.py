@@ -181,7 +181,7 @@ def test_what_an_audit_can_be_asked_the_desk_can_be_asked() -> None:
     """Every flag of `auditor audit` is a field of the form, or one that the page shows in its own way."""
     fields = [*first_fields(REGISTER), *(one for section in sections(REGISTER).values() for one in section)]
     names = [one.name for one in fields]
-    apart = {"sensitive", "epsilon", "metrics", "decision"}
+    apart = {"sensitive", "epsilon", "metrics", "decision", "chain"}
     flags = {
         name
         for kind in (AuditRequest, Assumption, Reading, OnHand, UntilDecided, About)
@@ -250,7 +250,7 @@ def test_what_is_typed_becomes_what_the_flags_would_be() -> None:
 
     assert values_of(typed, KINDS) == {
         "where": ["age > 3", "region in (a, b)"], "favourable": ["yes", "maybe"], "level": "0.9", "reuse": True,
-        "join": False, "joint": False, "until_decided": False,
+        "join": False, "joint": False, "outcome_test": False, "until_decided": False,
     }  # fmt: skip
 
 

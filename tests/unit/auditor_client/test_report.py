@@ -645,10 +645,10 @@ def both_outcomes_audit() -> AuditResult:
 def test_the_first_screen_has_the_finding_its_limits_and_five_facts_before_the_chart() -> None:
     page = EVERY_KIND["fails"].to_html()
     order = ["<h1>", "This report does not say:", '<dl class="facts">', '<td class="picture">', 'id="receipt"']
-    places = [page.index(mark) for mark in order]
+    positions = [page.index(mark) for mark in order]
     header = page[: page.index("</header>")]
 
-    assert places == sorted(places)
+    assert positions == sorted(positions)
     assert header.count("<dt>") == 5
     assert header.count("<li>") == 3
     for term in ("Privacy loss", "Estimator", "Strategy", "Version"):
