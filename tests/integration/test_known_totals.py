@@ -119,7 +119,18 @@ def test_totals_and_own_data_together(auditor: Auditor, people: pd.DataFrame) ->
 def test_the_command_line_takes_a_table(holder: TestedHolder, census: pd.DataFrame, tmp_path: Path) -> None:
     census.to_csv(tmp_path / "census.csv", index=False)
     (tmp_path / "key").write_text(holder.auditor_key)
-    asked = ["--dataset", "loans", "--sensitive", "origin,sex", "--epsilon", "0.6", "--decision", "repaid"]
+    asked = [
+        "--dataset",
+        "loans",
+        "--sensitive",
+        "origin,sex",
+        "--epsilon",
+        "0.6",
+        "--decision",
+        "repaid",
+        "--favourable",
+        "true",
+    ]
     given = ["--group-totals", str(tmp_path / "census.csv"), "--totals-source", SOURCE]
     reached = ["--holder-url", str(holder.client.base_url), "--key-file", str(tmp_path / "key")]
 
