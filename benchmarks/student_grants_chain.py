@@ -24,11 +24,10 @@ from auditor_client.estimation.chain_counts import ChainCounts
 from auditor_client.estimation.chain_figures import ChainFigures, chain_figures
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.results import Estimate
-from checks.coverage_of_chains import claims
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from pafer_demo.open_data import data_directory
 from shared.amounts import parse_nano
-from testing.invented_chains import ChainRegister
+from testing.invented_chains import ChainRegister, claims
 from testing.many_releases import released
 from testing.truths import all_hold
 

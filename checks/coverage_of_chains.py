@@ -5,8 +5,6 @@ intervals that it has hold their truth: the rates of every step and group, how m
 of every step and of the chain up to it. A step that is said to make the difference has to be the one that truly does.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from auditor_client.estimation.chain_counts import ChainCounts
@@ -14,9 +12,8 @@ from auditor_client.estimation.chain_figures import ChainComparison, ChainFigure
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate
 from shared.noise import AdditiveNoise
-from testing.invented_chains import ChainRegister
+from testing.invented_chains import ChainRegister, claims, quotients
 from testing.truths import all_hold
 
 
@@ -32,24 +29,6 @@ def held(
     }
 
 
-def claims(register: ChainRegister, figures: ChainFigures) -> Iterator[tuple[Estimate, float]]:
-    """Every interval of a chain, with the truth."""
-    reached = register.reached
-    rates, shares = _over(reached[1:], reached[:-1]), _over(reached[1:], reached[:1])
-    for number, step in enumerate(figures.steps):
-        for group in range(len(figures.groups)):
-            yield step.people[group], float(reached[number + 1, group])
-            yield step.rates[group], float(rates[number, group])
-            yield step.reached[group], float(shares[number, group])
-    yield from zip(figures.people, reached[0].tolist(), strict=True)
-    reference = figures.groups.index(figures.reference)
-    for one in figures.comparisons:
-        group = figures.groups.index(one.group)
-        for number, ratio in enumerate(one.steps):
-            for estimate, of_rates in ((ratio.ratio, rates), (ratio.chain, shares)):
-                yield estimate, float(_over(of_rates[number, [group]], of_rates[number, [reference]])[0])
-
-
 def _is_true(register: ChainRegister, figures: ChainFigures, one: ChainComparison) -> bool:
     """Whether the step that is said to make the difference truly makes more of it than any other."""
     if one.decisive is None:
@@ -57,7 +36,7 @@ def _is_true(register: ChainRegister, figures: ChainFigures, one: ChainCompariso
     reached = register.reached
     group, reference = figures.groups.index(one.group), figures.groups.index(figures.reference)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(_over(reached[1:], reached[:-1]))
+        logs = np.log(quotients(reached[1:], reached[:-1]))
     moved = logs[:, group] - logs[:, reference]
     signed = moved if moved.sum() > 0 else -moved
     others = [signed[step] for step in range(len(signed)) if step != one.decisive]
@@ -72,9 +51,3 @@ def sums_exactly(draws: FloatArray, reference: int) -> float:
     rates, shares = np.log(draws[1:] / draws[:-1]), np.log(draws[-1] / draws[0])
     steps = (rates - rates[:, [reference]]).sum(axis=0)
     return float(np.abs(steps - (shares - shares[[reference]])).max())
-
-
-def _over(part: FloatArray, whole: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates: FloatArray = part / whole
-        return rates

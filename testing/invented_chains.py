@@ -1,12 +1,16 @@
 """Invented chains of decisions: how many people of each group reach each stage, from few to nearly all."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor_client.estimation.chain_figures import ChainFigures
 from auditor_client.estimation.measurements import IntArray
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.results import Estimate
 from shared.schema import Group
 
 _EPSILONS: Final = ("0.02", "0.05", "0.1", "0.3", "1")
@@ -55,3 +59,28 @@ class ChainRegister:
         """How many people reach each stage, everybody first, shape (S + 1, K)."""
         reached: NDArray[np.float64] = np.cumsum(self.counts[::-1], axis=0)[::-1].astype(np.float64)
         return reached
+
+
+def claims(register: ChainRegister, figures: ChainFigures) -> Iterator[tuple[Estimate, float]]:
+    """Yield every interval of a chain with its true value."""
+    reached = register.reached
+    rates, shares = quotients(reached[1:], reached[:-1]), quotients(reached[1:], reached[:1])
+    for number, step in enumerate(figures.steps):
+        for group in range(len(figures.groups)):
+            yield step.people[group], float(reached[number + 1, group])
+            yield step.rates[group], float(rates[number, group])
+            yield step.reached[group], float(shares[number, group])
+    yield from zip(figures.people, reached[0].tolist(), strict=True)
+    reference = figures.groups.index(figures.reference)
+    for one in figures.comparisons:
+        group = figures.groups.index(one.group)
+        for number, ratio in enumerate(one.steps):
+            for estimate, of_rates in ((ratio.ratio, rates), (ratio.chain, shares)):
+                yield estimate, float(quotients(of_rates[number, [group]], of_rates[number, [reference]])[0])
+
+
+def quotients(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Divide counts by counts; NaN or infinite where the whole has nobody."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates: FloatArray = part / whole
+        return rates

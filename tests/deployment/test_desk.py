@@ -599,7 +599,7 @@ def test_what_cannot_follow_from_an_audit_is_not_offered(started: OpenDesk, clie
     with started.desk.auditor() as auditor:
         decided = pd.DataFrame({"id": [f"p{number}" for number in range(900)], "sent": [True, False] * 450})
         auditor.link(decided, "register", name="sent")
-        sent = auditor.audit(decision="sent", dataset="register", request="sex", epsilon="0.5").note
+        sent = auditor.audit(decision="sent", dataset="register", request="sex", epsilon="0.5", favourable=[True]).note
     root = started.desk.door.root
     of_decisions = client.get(f"{root}/audits/{sent.name.removeprefix('sha256:')}").text
     by_leaf = client.get(f"{root}/audits/{mendable(started)}").text
