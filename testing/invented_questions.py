@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from auditor_client.asking.question import Question, make_question
-from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.request import FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE, OF_DECISIONS, AuditRequest
 from auditor_client.exchange.expected_noise import expected_noise
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.amounts import NO_LOSS
@@ -17,6 +17,15 @@ from shared.schema import Value
 from testing.registers import LOANS
 
 Person = Mapping[str, Value | None]
+
+
+OF_REFUSED: Final = (FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE)
+"""What is measured among the refused, whom strategy pafer does not count."""
+
+
+def measured_by(strategy: str) -> tuple[str, ...]:
+    """The metrics of decisions that a strategy measures."""
+    return tuple(one for one in OF_DECISIONS if strategy != "pafer" or one not in OF_REFUSED)
 
 
 def split(column: str, threshold: float, low: Any, high: Any, name: str = "split") -> Split:

@@ -5,23 +5,15 @@ from typing import Final
 import pytest
 
 from auditor_client.asking.question import Question
-from auditor_client.asking.request import FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE, OF_DECISIONS, STRATEGIES
+from auditor_client.asking.request import STRATEGIES
 from auditor_client.errors import EstimationRefused, HolderLied, QuestionRefused
 from auditor_client.findings.answers import RATES, Rate, read
 from auditor_client.models.tree import Tree
 from shared.releases import Release
 from shared.rules import Cell
 from testing.invented_people import PEOPLE, true_counts
-from testing.invented_questions import FLIPPED, exact_release, leaf, question, split
+from testing.invented_questions import FLIPPED, OF_REFUSED, exact_release, leaf, measured_by, question, split
 from testing.registers import LOANS
-
-OF_REFUSED: Final = (FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE)
-"""What is measured among the refused, whom strategy pafer does not count."""
-
-
-def measured_by(strategy: str) -> tuple[str, ...]:
-    """The metrics of decisions that a strategy measures."""
-    return tuple(one for one in OF_DECISIONS if strategy != "pafer" or one not in OF_REFUSED)
 
 
 def counts_of(asked: Question, release: Release) -> dict[Rate, tuple[list[int], list[int]]]:

@@ -7,7 +7,7 @@ import pytest
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.choice import choose_strategy
 from auditor_client.asking.question import Question
-from auditor_client.asking.request import ODDS, OF_DECISIONS, STRATEGIES, AuditRequest
+from auditor_client.asking.request import ODDS, STRATEGIES, AuditRequest
 from auditor_client.asking.strata import STRATA_MAX, Stratum
 from auditor_client.audits.asking import Asking
 from auditor_client.audits.comparing import require_comparable
@@ -28,7 +28,7 @@ from shared.plans import Batch
 from shared.rules import Cell, Predicate
 from testing.invented_measurements import measured
 from testing.invented_people import PEOPLE, true_counts
-from testing.invented_questions import exact_release, leaf, question, release_of, split
+from testing.invented_questions import exact_release, leaf, measured_by, question, release_of, split
 from testing.registers import LOANS
 
 REGIONS = ("North", "South", "East")
@@ -51,8 +51,9 @@ def conditional(asked: Question, reading: Reading | None = None) -> dict[str, Co
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("metrics", [("statistical-parity",), OF_DECISIONS])
-def test_all_strata_cost_what_the_question_without_them_costs(strategy: str, metrics: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("every", [False, True])
+def test_all_strata_cost_what_the_question_without_them_costs(strategy: str, *, every: bool) -> None:
+    metrics = measured_by(strategy) if every else ("statistical-parity",)
     asked = question(strategy=strategy, metrics=metrics, by="region", epsilon="0.5")
 
     priced = price(asked.plan, LOANS.table)
@@ -78,7 +79,7 @@ def test_strata_that_overlap_would_cost_more() -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_one_answer_measures_every_stratum_and_everybody(strategy: str) -> None:
-    asked = question(strategy=strategy, metrics=OF_DECISIONS, by="region")
+    asked = question(strategy=strategy, metrics=measured_by(strategy), by="region")
     release = exact_release(asked.plan, PEOPLE)
 
     def counted(counts: Any) -> tuple[list[int], list[int]]:
