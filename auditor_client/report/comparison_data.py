@@ -131,7 +131,8 @@ def _headline(
     changed = said(_CHANGES[change.change], columns=listed(sensitive_words(second.question)), **words)
     by_ratio = filled(rows[0], change.ratio, _RATIO, _OPEN_RATIO)
     by_difference = filled(rows[1], change.difference, _DIFFERENCE, _OPEN_DIFFERENCE)
-    return joined([changed, by_ratio] if metric in BOTH else [changed, by_difference, by_ratio])
+    # Both figures: the ratio may move where the difference does not, if the second model refuses more people of all.
+    return joined([changed, by_ratio, by_difference] if metric in BOTH else [changed, by_difference, by_ratio])
 
 
 def _facts(first: Finding, second: Finding, change: Comparison) -> tuple[Fact, ...]:

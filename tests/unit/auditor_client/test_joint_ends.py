@@ -145,6 +145,25 @@ def test_the_named_pairs_interval_holds_though_the_pair_is_chosen_afterwards() -
     assert own >= least > plain
 
 
+@pytest.mark.statistical
+def test_with_one_small_group_of_four_the_interval_over_all_groups_is_not_the_named_pairs() -> None:
+    """Sample: 60 releases; the control, the interval over all groups, holds the named pair's ratio in about .6."""
+    people = np.array([[2_000, 2_000, 2_000, 60]])
+    accepted = np.array([[1_000, 900, 800, 25]])
+    register = Register(accepted, people - accepted, np.array([0.5, 0.45, 0.4, 25 / 60]), "0.1", "verdict")
+    rates, rng = dict(zip(register.groups, (accepted / people)[0], strict=True)), np.random.default_rng(1)
+    least, own, over_all = stats.binom.ppf(FALSE_ALARM, 60, LEVEL), 0, 0
+
+    for _ in range(60):
+        estimate = estimate_parity(measured(register, rng), drawing=FEW)
+        assert estimate.pair is not None
+        true = rates[estimate.pair.lowest] / rates[estimate.pair.highest]
+        own += holds(estimate.pair.ratio, true)
+        over_all += holds(estimate.ratio, true)
+
+    assert own >= least > over_all
+
+
 def test_of_two_groups_far_apart_the_pairs_figures_are_those_of_the_audit() -> None:
     register = Register(np.array([[300, 900]]), np.array([[700, 100]]), np.array([0.3, 0.9]), "0.1", "verdict")
     estimate = estimate_parity(measured(register, np.random.default_rng(3)))

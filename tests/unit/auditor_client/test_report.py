@@ -355,6 +355,7 @@ def test_a_comparison_says_of_which_figure_whom_and_what_it_compares() -> None:
     assert comparison.view.data.headline.startswith(
         "Among the people in the register, the second model is closer to statistical parity for sex. Its ratio is"
     )
+    assert "Its difference is 18.1 instead of 18.1 percentage points, a change of 0.0" in comparison.view.data.headline
     assert "Only statistical parity was compared: accuracy and other figures may have changed either way." in said
     for fact in (
         "Dataset: ",
