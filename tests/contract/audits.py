@@ -234,6 +234,21 @@ def audits_of_burdens(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
     yield auditor.audit(FOUR_LEAVES, "loans", ["sex"], "2", intervention="assistive", **asked)
 
 
+def audits_of_chains(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits of chains: of a model's decision and the label, and of linked decisions that contradict each other."""
+    asked: dict[str, Any] = {"dataset": "loans", "sensitive": ["origin"], "reference": "here"}
+    yield auditor.audit(FOUR_LEAVES, **asked, epsilon="2", chain=["model", "repaid"], intervention="assistive")
+    chance = random.Random(11)
+    linked = pd.DataFrame({"id": [f"p{person}" for person in range(2000)]})
+    for name, share in (("selected", 0.4), ("visited", 0.7)):
+        linked[name] = [chance.random() < share for _ in range(2000)]
+        auditor.link(linked[["id", name]], "loans", name=name)
+    yield auditor.audit(
+        **asked, epsilon="2", chain=["selected", "visited", "repaid"], intervention="punitive",
+        contradictions="0.25", outcome_test=True, assumption=Assumption(people=2000, passing=(0.4, 0.7, 0.6)),
+    )  # fmt: skip
+
+
 def audits_of_columns(auditor: Auditor, people: pd.DataFrame, _: Path) -> Iterator[AuditResult]:
     """Audits of models behind scores, and of linked decisions with a linked label, within a linked part."""
     known = people.dropna()
@@ -337,6 +352,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "totals": audits_with_totals,
     "strata": audits_of_strata,
     "burdens": audits_of_burdens,
+    "chains": audits_of_chains,
     "joined": audits_of_joined_answers,
     "edition": audits_of_an_edition,
     "refined": audits_of_refined_answers,
