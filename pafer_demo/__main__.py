@@ -28,10 +28,10 @@ FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts")
 
 @app.command()
 def main(
-    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the five audits.")] = auditor_side.EPSILON,
+    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the six audits.")] = auditor_side.EPSILON,
     output: Annotated[Path, typer.Option(help="The folder for everything that is written.")] = Path("demo-output"),
 ) -> None:
-    """Watch an auditor measure how two models and a list of decisions treat the groups of a register."""
+    """Watch an auditor measure how two models, decisions and a fraud-control rule treat the groups of a register."""
     console = Console()
     signal.signal(signal.SIGTERM, _interrupt)
     keep_new_files_private()
@@ -48,7 +48,7 @@ def main(
 
 def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
     started_s = time.monotonic()
-    budget = format_nano(6 * parse_nano(epsilon))
+    budget = format_nano((auditor_side.AUDITS + 1) * parse_nano(epsilon))
     home = _fresh(output)
     data = _data(console)
     console.print(f"Register: [b]{data.name}[/], {data.test.num_rows:,} people.")
@@ -58,7 +58,7 @@ def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
         key = administration.prepare(holder.url, admin_key, data, budget=budget)
         console.print(f"Holder: answers at {holder.url} and has granted the auditor a budget of epsilon {budget}.")
         with Auditor(holder.url, key, receipts=output / "receipts") as auditor:
-            console.print("Auditor: trains two models on other people, and has decisions that an office made.")
+            console.print("Auditor: trains two models on other people, and has an office's decisions and checks.")
             audits = auditor_side.audit(auditor, data, epsilon=epsilon, output=output)
             intact = auditor_side.show(console, auditor, audits, data)
     console.print(f"Done in {time.monotonic() - started_s:.0f} s; the holder has been stopped.")

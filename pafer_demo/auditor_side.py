@@ -1,4 +1,4 @@
-"""The auditor's half of the demonstration: audits of two models and of mere decisions, reports, a look at receipts.
+"""The auditor's half of the demonstration: audits of models, decisions and checks, reports, and receipts.
 
 As a program of its own (`python -m pafer_demo.auditor_side`) it audits the generated register through
 whatever holder AUDITOR_HOLDER_URL names, as the composed demonstration does.
@@ -14,15 +14,27 @@ from rich.console import Console
 from rich.table import Table
 
 from auditor_client import Auditor, AuditorError
+from auditor_client.asking.request import ADVERSE
 from auditor_client.audits.result import AuditResult
 from auditor_client.findings.about import About
-from pafer_demo.model import BOOSTED_TREES, boosted_model, decisions_by_hand, save, trained_tree, true_ratio
+from pafer_demo.model import (
+    BOOSTED_TREES,
+    boosted_model,
+    checks_by_rule,
+    decisions_by_hand,
+    save,
+    trained_tree,
+    true_adverse_ratio,
+    true_ratio,
+)
 from pafer_demo.open_data import OpenData
 from pafer_demo.register import register
 from shared.amounts import format_nano
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 EPSILON: Final = "0.5"
+AUDITS: Final = 6
+"""How many audits there are with two sensitive columns: each spends ε."""
 _VERDICT_STYLES: Final = {"meets": "green", "fails": "red", "undecided": "yellow"}
 
 
@@ -47,11 +59,13 @@ def questions(data: OpenData) -> tuple[tuple[str, ...], ...]:
 
 
 def audit(auditor: Auditor, data: OpenData, *, epsilon: str, output: Path) -> tuple[DemoAudit, ...]:
-    """Audit a tree for every question, a boosted model and a list of decisions for the first; write the reports.
+    """Audit a tree for every question, a boosted model, a list of decisions, and a fraud-control rule; write reports.
+
+    Being selected by the rule is a burden: its audit is punitive, and shows who bears the checks.
 
     Args:
-        auditor: With a budget of five times ε.
-        data: Says which dataset and which columns; its records are looked at only to make up the list of decisions.
+        auditor: With a budget of `AUDITS` times ε.
+        data: Says which dataset and which columns; its records are read only to make up decisions and checks.
         epsilon: What each audit spends.
         output: The folder for models, decisions and reports.
 
@@ -64,9 +78,16 @@ def audit(auditor: Auditor, data: OpenData, *, epsilon: str, output: Path) -> tu
     decisions = decisions_by_hand(boosted, data)
     decisions.to_csv(output / "decisions.csv", index=False)
 
-    def finished(name: str, audited: Any, sensitive: tuple[str, ...], model: Path | None, **asked: Any) -> DemoAudit:
+    checks = checks_by_rule(boosted, data)
+    checks.to_csv(output / "checks.csv", index=False)
+
+    def finished(
+        name: str, audited: Any, sensitive: tuple[str, ...], model: Path | None, *, punitive: bool = False, **asked: Any
+    ) -> DemoAudit:
         model_name = None if model is None else f"Demo: {name}"
-        about = About(model_name=model_name, purpose="Who gets the favourable decision")
+        purpose = "Who is selected for a check" if punitive else "Who gets the favourable decision"
+        about = About(model_name=model_name, purpose=purpose)
+        asked["intervention"] = "punitive" if punitive else "assistive"
         if model is not None:
             asked["favourable"] = True  # of the models' classes, which are whether the label is true
         result = auditor.audit(model, data.name, sensitive, epsilon, people=len(data.test), about=about, **asked)
@@ -80,6 +101,9 @@ def audit(auditor: Auditor, data: OpenData, *, epsilon: str, output: Path) -> tu
     audits.append(finished(f"{BOOSTED_TREES} trees boosted", boosted, first, output / "boosted.skops"))
     auditor.link(output / "decisions.csv", data.name, name="decision")
     audits.append(finished("decisions", decisions, first, None, decision="decision", favourable=["granted"]))
+    last = data.declaration.table.sensitive[-1:]
+    auditor.link(output / "checks.csv", data.name, name="check")
+    audits.append(finished("checks", checks, last, None, decision="check", favourable=["not selected"], punitive=True))
     return tuple(audits)
 
 
@@ -103,20 +127,28 @@ def show(
     table = Table(
         "audited",
         "by",
+        "figure",
         "ratio, 95 % interval",
-        "four-fifths rule",
+        "verdict",
         title="What the auditor found",
         title_justify="left",
     )
     if data is not None:
         table.add_column("true ratio (no auditor sees it)", style="dim")
     for finished in audits:
-        parity = finished.result.parity
-        verdict = f"[{_VERDICT_STYLES[parity.verdict.value]}]{parity.verdict.value}[/]"
-        row = [finished.name, " × ".join(finished.sensitive), str(parity.ratio), verdict]
-        known = [] if data is None else [f"{true_ratio(finished.audited, data, finished.sensitive):.3f}"]
+        adverse, verdict = ADVERSE in finished.result.estimates, finished.result.verdict.value
+        row = [
+            finished.name,
+            " × ".join(finished.sensitive),
+            "adverse ratio, at most 1.25" if adverse else "favourable ratio, at least 0.8",
+            str(finished.result.first.ratio),
+            f"[{_VERDICT_STYLES[verdict]}]{verdict}[/]",
+        ]
+        truth = true_adverse_ratio if adverse else true_ratio
+        known = [] if data is None else [f"{truth(finished.audited, data, finished.sensitive):.3f}"]
         table.add_row(*row, *known)
     console.print(table)
+    console.print(f"Checks (being selected is a burden): {audits[-1].result.view.data.headline}", highlight=False)
     budget = auditor.budget(audits[-1].result.release.dataset)
     console.print(
         f"Budget: epsilon {format_nano(budget.spent.epsilon_nano)} of {format_nano(budget.limit.epsilon_nano)} spent, "
@@ -137,7 +169,7 @@ def show(
 @app.command()
 def main(
     output: Annotated[Path, typer.Option(help="The folder for models, reports and receipts.")] = Path("demo-output"),
-    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the five audits.")] = EPSILON,
+    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the six audits.")] = EPSILON,
 ) -> None:
     """Audit the generated register through the holder that AUDITOR_HOLDER_URL names."""
     console = Console()

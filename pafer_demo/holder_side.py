@@ -17,7 +17,7 @@ from pafer_demo.holder_process import DemoFailed, HolderProcess, initialise, run
 from pafer_demo.register import register
 
 KEY_FILE_VARIABLE: Final = "PAFER_DEMO_KEY_FILE"
-BUDGET: Final = "3"
+BUDGET: Final = "4"
 
 
 def main(

@@ -1,4 +1,4 @@
-"""What the demonstration audits: models that see neither the sensitive columns nor the label, and decisions by hand."""
+"""What the demonstration audits: models without sensitive columns or label, decisions by hand, a rule for checks."""
 
 import sys
 from collections.abc import Sequence
@@ -23,6 +23,8 @@ LEAF_SHARE_MIN: Final = 0.01
 BOOSTED_TREES: Final = 100
 DECIDED_SHARE: Final = 0.8
 OTHERWISE_SHARE: Final = 0.1
+CHECKED_SHARE: Final = 0.03
+GOOD_DECISIONS: Final = ("granted", "not selected")
 
 
 def trained_tree(data: OpenData) -> Pipeline:
@@ -58,6 +60,19 @@ def decisions_by_hand(model: Any, data: OpenData) -> pd.DataFrame:
     return pd.DataFrame({key: people[key], "decision": np.where(granted, "granted", "refused")})
 
 
+def checks_by_rule(model: Any, data: OpenData) -> pd.DataFrame:
+    """Return whom a fraud-control rule selects for a check: those of everybody whom a model trusts least.
+
+    Returns:
+        The person key, and "selected" or "not selected".
+    """
+    people = data.test.to_pandas()
+    trust = model.predict_proba(people[list(data.features)])[:, 1]
+    selected = trust < np.quantile(trust, CHECKED_SHARE)
+    key = data.declaration.person_key
+    return pd.DataFrame({key: people[key], "check": np.where(selected, "selected", "not selected")})
+
+
 def _trained(classifier: Any, data: OpenData) -> Pipeline:
     columns = [data.declaration.table.by_name[name] for name in data.features]
     preprocessing = make_column_transformer(
@@ -84,14 +99,25 @@ def true_ratio(model: Any, data: OpenData, sensitive: Sequence[str]) -> float:
     Returns:
         min p_k / max p_k over the groups that have members, within [0, 1].
     """
+    rates = _favourable_rates(model, data, sensitive)
+    return float(rates.min() / rates.max())
+
+
+def true_adverse_ratio(model: Any, data: OpenData, sensitive: Sequence[str]) -> float:
+    """The adverse ratio that the records themselves give, with the same arguments: max q_k / min q_k, q_k = 1 − p_k."""
+    rates = 1 - _favourable_rates(model, data, sensitive)
+    return float(rates.max() / rates.min())
+
+
+def _favourable_rates(model: Any, data: OpenData, sensitive: Sequence[str]) -> "pd.Series[float]":
     people = data.test.to_pandas()
     if isinstance(model, pd.DataFrame):
         people = people.merge(model, on=data.declaration.person_key)
-        accepted = people.assign(accepted=people["decision"] == "granted")
+        favourable = people[model.columns[-1]].isin(GOOD_DECISIONS)
     else:
-        accepted = people.assign(accepted=model.predict(people[list(data.features)]))
-    rates = accepted.groupby(list(sensitive))["accepted"].mean()
-    return float(rates.min() / rates.max())
+        favourable = pd.Series(model.predict(people[list(data.features)]), index=people.index)
+    rates: pd.Series[float] = favourable.groupby([people[column] for column in sensitive]).mean()
+    return rates
 
 
 if __name__ == "__main__":

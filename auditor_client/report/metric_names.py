@@ -53,14 +53,16 @@ def metric_words(metric: str, outcome: Outcome) -> MetricWords:
     """The words of a metric of one audit."""
     words = METRIC_WORDS[metric]
     return replace(
-        words, section=said(words.section, outcome=outcome.name), asks=said(words.asks, outcome=outcome.name)
+        words,
+        section=said(words.section, outcome=outcome.name, adverse=outcome.adverse),
+        asks=said(words.asks, outcome=outcome.name, adverse=outcome.adverse),
     )
 
 
 def rate_words(rate: Rate, outcome: Outcome) -> RateWords:
     """The words of a rate of one audit."""
-    words, name = _RATE_WORDS[rate], outcome.name
-    return RateWords(*(said(text, outcome=name) for text in (words.name, words.caption, words.counted, words.people)))
+    words, names = _RATE_WORDS[rate], {"outcome": outcome.name, "adverse": outcome.adverse}
+    return RateWords(*(said(text, **names) for text in (words.name, words.caption, words.counted, words.people)))
 
 
 METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
@@ -105,16 +107,16 @@ METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
     ADVERSE: MetricWords(
         said("Adverse ratio"),
         said("adverse"),
-        sentence("Who gets another decision than {outcome}, and how often"),
+        sentence("Who gets {adverse}, and how often"),
         said("relative risk"),
-        sentence("How many times as often does one group get another decision than {outcome} as another group?"),
+        sentence("How many times as often does one group get {adverse} as another group?"),
     ),
     ODDS_RATIO: MetricWords(
         said("Odds ratio"),
         said("odds"),
-        sentence("The odds of another decision than {outcome}"),
+        sentence("The odds of {adverse}"),
         said("cross-product ratio"),
-        sentence("How many times as high are one group’s odds of another decision than {outcome} as another group’s?"),
+        sentence("How many times as high are one group’s odds of {adverse} as another group’s?"),
     ),
     FALSE_POSITIVE_RATE: MetricWords(
         said("False positive rate"),
@@ -205,39 +207,39 @@ _RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
         sentence("People"),
     ),
     Rate.ADVERSE: RateWords(
-        sentence("adverse rate (share without {outcome})"),
-        sentence("Adverse rate: the share of each group’s people without {outcome}"),
-        sentence("Without {outcome}"),
+        sentence("adverse rate (share with {adverse})"),
+        sentence("Adverse rate: the share of each group’s people with {adverse}"),
+        sentence("With {adverse}"),
         sentence("People"),
     ),
     Rate.ADVERSE_ODDS: RateWords(
         sentence("odds of the adverse decision"),
-        sentence("Adverse rate: the share of each group’s people without {outcome}"),
-        sentence("Without {outcome}"),
+        sentence("Adverse rate: the share of each group’s people with {adverse}"),
+        sentence("With {adverse}"),
         sentence("People"),
     ),
     Rate.ADVERSE_NEGATIVE: RateWords(
         sentence("false positive rate"),
-        sentence("False positive rate: the share without {outcome} of each group’s people whose label is false"),
-        sentence("Without {outcome}"),
+        sentence("False positive rate: the share with {adverse} of each group’s people whose label is false"),
+        sentence("With {adverse}"),
         sentence("With a false label"),
     ),
     Rate.ADVERSE_POSITIVE: RateWords(
         sentence("false negative rate"),
-        sentence("False negative rate: the share without {outcome} of each group’s people whose label is true"),
-        sentence("Without {outcome}"),
+        sentence("False negative rate: the share with {adverse} of each group’s people whose label is true"),
+        sentence("With {adverse}"),
         sentence("With a true label"),
     ),
     Rate.FALSE_DISCOVERY: RateWords(
         sentence("false discovery rate"),
-        sentence("False discovery rate: the share with a false label of each group’s people without {outcome}"),
+        sentence("False discovery rate: the share with a false label of each group’s people with {adverse}"),
         sentence("With a false label"),
-        sentence("Without {outcome}"),
+        sentence("With {adverse}"),
     ),
     Rate.FALSE_OMISSION: RateWords(
         sentence("false omission rate"),
-        sentence("False omission rate: the share with a true label of each group’s people without {outcome}"),
+        sentence("False omission rate: the share with a true label of each group’s people with {adverse}"),
         sentence("With a true label"),
-        sentence("Without {outcome}"),
+        sentence("With {adverse}"),
     ),
 }

@@ -32,6 +32,7 @@ class Outcome:
         means: What that is, as a clause: "the model predicts 1".
         decision: As the model or the column has it: "1", "above 0.5".
         other: All other decisions, likewise: "0".
+        adverse: The outcome of everybody else, as a noun phrase like the name: "the decision “selected”".
         word: What the auditor calls it (`favourable_word`); None where the auditor gave no word.
     """
 
@@ -39,6 +40,7 @@ class Outcome:
     means: str
     decision: str
     other: str
+    adverse: str
     word: str | None = None
 
     @property
@@ -57,9 +59,8 @@ def outcome(question: Inquiry, about: About = NOTHING) -> Outcome:
     decision, other = (_decisions(question, favourable=favourable) for favourable in (True, False))
     name, means = _words(question, decision)
     word = about.favourable_word
-    return Outcome(
-        name if word is None else said("the decision “{decision}”", decision=word), means, decision, other, word
-    )
+    shown = name if word is None else said("the decision “{decision}”", decision=word)
+    return Outcome(shown, means, decision, other, _adverse(question, other, shown), word)
 
 
 def _words(question: Inquiry, decision: str) -> tuple[str, str]:
@@ -91,12 +92,33 @@ def _words(question: Inquiry, decision: str) -> tuple[str, str]:
     return said("the prediction “{decision}”", decision=decision), predicts
 
 
+def _adverse(question: Inquiry, other: str, name: str) -> str:
+    """The name of the outcome of those without the outcome compared; `name` is that one's."""
+    request = question.request
+    if request.metrics == (STABILITY,):
+        return said("a decision that changes")
+    if request.chain is not None:
+        return _end(stage_titles(question)[-1], reached=not ends_well(request))
+    if request.above is not None or not other:
+        return said("another result than {outcome}", outcome=name)
+    if request.decision is None and (question.source.score is not None or question.source.provenance is not None):
+        return said("the prediction “{decision}”", decision=other)
+    return said("the decision “{decision}”", decision=other)
+
+
 def _of_chain(question: Inquiry) -> tuple[str, str]:
     """Whether a person reaches the end of a chain or not, whichever of both is favourable."""
-    stage = stage_titles(question)[-1]
-    if ends_well(question.request):
-        return said("the outcome “{stage}”", stage=stage), said("the person reaches “{stage}”", stage=stage)
-    return said("the outcome “not {stage}”", stage=stage), said("the person does not reach “{stage}”", stage=stage)
+    stage, well = stage_titles(question)[-1], ends_well(question.request)
+    if well:
+        return _end(stage, reached=True), said("the person reaches “{stage}”", stage=stage)
+    return _end(stage, reached=False), said("the person does not reach “{stage}”", stage=stage)
+
+
+def _end(stage: str, *, reached: bool) -> str:
+    """The name of having reached the last stage of a chain, or of not having reached it."""
+    if reached:
+        return said("the outcome “{stage}”", stage=stage)
+    return said("the outcome “not {stage}”", stage=stage)
 
 
 def _decisions(question: Inquiry, *, favourable: bool) -> str:

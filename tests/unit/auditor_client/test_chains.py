@@ -21,13 +21,15 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.chain_counts import ChainCounts
 from auditor_client.estimation.chain_figures import ChainFigures, chain_draws, chain_figures
 from auditor_client.estimation.measurements import NoisyCounts
-from auditor_client.findings.answers import read_chain
+from auditor_client.findings.answers import Rate, read_chain
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
 from auditor_client.planning.chain_forecasts import forecast_chain
 from auditor_client.report import languages
 from auditor_client.report.chain_data import chain_data, shown_contributions
+from auditor_client.report.metric_names import rate_words
+from auditor_client.report.outcome import outcome
 from checks.coverage_of_chains import sums_exactly
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.domain.pricing import price
@@ -334,3 +336,26 @@ def test_a_plan_forecasts_every_step_and_larger_losses_narrow_them() -> None:
         assert 0 < narrow.ratio_low < 1 < narrow.ratio_high
     with pytest.raises(QuestionRefused, match="`passing`"):
         forecast_chain(asked(assumption={"passing": [0.5]}), Reading())
+
+
+@pytest.mark.parametrize(
+    ("changes", "compared", "adverse"),
+    [
+        ({}, "the outcome “not unduly”", "the outcome “unduly”"),
+        ({"intervention": "assistive"}, "the outcome “unduly”", "the outcome “not unduly”"),
+        ({"chain": None, "decision": "selected", "favourable": (False,)}, "the decision “no”", "the decision “yes”"),
+        ({"chain": None, "decision": "selected", "favourable": (True,)}, "the decision “yes”", "the decision “no”"),
+        (
+            {"chain": None, "decision": "points", "above": 50},
+            "a value above 50",
+            "another result than a value above 50",
+        ),
+    ],
+)
+def test_the_adverse_outcome_has_a_name_of_its_own(changes: dict[str, Any], compared: str, adverse: str) -> None:
+    """A sentence about a burden names the burden, and does not say who goes without its absence."""
+    named = outcome(asked(**changes))
+
+    assert (named.name, named.adverse) == (compared, adverse)
+    assert rate_words(Rate.ADVERSE, named).name == f"adverse rate (share with {adverse})"
+    assert rate_words(Rate.ADVERSE, named).counted == f"With {adverse}"

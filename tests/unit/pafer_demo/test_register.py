@@ -2,7 +2,14 @@
 
 import pytest
 
-from pafer_demo.model import boosted_model, decisions_by_hand, trained_tree, true_ratio
+from pafer_demo.model import (
+    boosted_model,
+    checks_by_rule,
+    decisions_by_hand,
+    trained_tree,
+    true_adverse_ratio,
+    true_ratio,
+)
 from pafer_demo.register import register
 
 
@@ -45,3 +52,13 @@ def test_a_boosted_model_and_the_decisions_made_after_it_differ_less() -> None:
     assert true_ratio(decisions, data, ["sex"]) == pytest.approx(0.872, abs=0.01)
     assert len(decisions) == pytest.approx(40_000, abs=400)
     assert decisions.equals(decisions_by_hand(model, data))
+
+
+def test_a_rule_for_checks_looks_fair_by_who_is_left_alone_and_is_not_by_who_is_checked() -> None:
+    data = register()
+    checks = checks_by_rule(boosted_model(data), data)
+
+    assert len(checks) == 50_000
+    assert (checks["check"] == "selected").mean() == pytest.approx(0.03, abs=0.001)
+    assert true_ratio(checks, data, ["origin"]) == pytest.approx(0.965, abs=0.002)
+    assert true_adverse_ratio(checks, data, ["origin"]) == pytest.approx(2.405, abs=0.01)
