@@ -1,11 +1,13 @@
-"""The Dutch student grants, audited for real: `PAFER_DATA=… ./run reproduce student-grants [--epsilon 0.05]`.
+"""The Dutch student grants, audited for real: `PAFER_DATA=… ./run reproduce student-grants`.
 
 A register is made of the published counts (`duo-2014.csv`, Statistics Netherlands, CC BY 4.0): a student for each, with
 origin, risk category and whether the risk profile or an official selected the student for a control. The source rounds
 every count to ten, so the register is not the real one, and sums of categories differ from published totals by tens. A
 holder is set up, the register is loaded, and an auditor asks it at ε: by three origins, by five, the risk profile by
 itself, the choice within every risk category, and once without saying what kind of decision it is. Every figure stands
-beside the published one.
+beside the published one. Then `student_grants_draws` and `student_grants_chain` draw the noise many times: what one
+audit shows of the ratio, and of the steps from the selection to the finding. `--picture FILE` writes what the audits of
+this run show of each group, as SVG.
 """
 
 import argparse
@@ -17,9 +19,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from auditor_client import Auditor, AuditResult
 from auditor_client.asking.request import ADVERSE
 from auditor_client.estimation.results import Estimate, ParityEstimate, Verdict
+from benchmarks import student_grants_chain
+from benchmarks.student_grants_draws import faults_of_draws
+from benchmarks.student_grants_picture import Bar, picture
 from pafer_demo.open_data import data_directory, is_published
 from testing.holders import running_holder
 
@@ -94,7 +101,9 @@ def main() -> int:
     """Make the register, audit it, and compare; gives the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--epsilon", default="0.05", help="of each audit [0.05]")
-    epsilon = parser.parse_args().epsilon
+    parser.add_argument("--picture", type=Path, help="write an SVG of this run's ratios to this file")
+    given = parser.parse_args()
+    epsilon = given.epsilon
     directory = data_directory()
     path = None if directory is None else directory / FILE
     if path is None or not is_published(path, SHA256):
@@ -106,23 +115,39 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as home, running_holder(Path(home)) as holder:
         holder.offer("grants", records(students), epsilon="10", columns=COLUMNS, records_max=1_000_000, person_key="id")
         with Auditor(holder.url, holder.auditor_key, receipts=Path(home) / "receipts") as auditor:
-            faults = list(_audits(auditor, students, epsilon))
+            bars: list[Bar] = []
+            faults = list(_audits(auditor, students, epsilon, bars))
+    if given.picture is not None:
+        given.picture.write_text(picture(bars, epsilon=epsilon), encoding="utf-8")
+    faults += [*_draws(students, epsilon), *student_grants_chain.faults(path, epsilon)]
     print("\n".join(faults) or "\nEvery figure agrees with the published counts, and no verdict is “meets” by itself.")
     return 1 if faults else 0
 
 
-def _audits(auditor: Auditor, students: Sequence[Students], epsilon: str) -> Iterator[str]:
-    """Audit by every question, print what is found; gives what does not agree."""
+def _draws(students: Sequence[Students], epsilon: str) -> Iterator[str]:
+    """What many draws show of the ratio by origin; gives what does not agree."""
+    left_alone, selected = (
+        np.array([[sum(part.number for part in students if (part.origin, part.selected) == (origin, selected))
+                   for origin in ORIGINS]])
+        for selected in (False, True)
+    )  # fmt: skip
+    yield from faults_of_draws(tuple((origin,) for origin in ORIGINS), left_alone, selected, epsilon)
+
+
+def _audits(auditor: Auditor, students: Sequence[Students], epsilon: str, bars: list[Bar]) -> Iterator[str]:
+    """Audit by every question, print what is found, and add it to the picture's bars; gives what does not agree."""
     asked: dict[str, Any] = {"decision": "selected", "favourable": (False,), "reference": "dutch"}
     for column in ("origin", "background"):
         punitive = auditor.audit(None, "grants", [column], epsilon, intervention="punitive", **asked)
         yield from _compared(f"by {column}, punitive", punitive, students, column)
+        bars += _bars(punitive.first, students, column)
         if punitive.verdict is not Verdict.FAILS:
             yield f"by {column}: the verdict is {punitive.verdict.value}"
     profile = {**asked, "decision": "risk", "favourable": CATEGORIES[1:]}
     step = auditor.audit(None, "grants", ["origin"], epsilon, intervention="punitive", **profile)
     first = [replace(part, selected=part.risk == "1") for part in students]
     yield from _compared("the profile, risk category 1", step, first, "origin")
+    bars += _bars(step.first, first, "origin", "Step 1, profile: outside Europe")
     unsaid = auditor.audit(None, "grants", ["origin"], epsilon, **asked)
     print(f"\nThe kind of decision is not said: {unsaid.verdict.value}\n  {unsaid.view.data.headline}")
     if unsaid.verdict is Verdict.MEETS:
@@ -130,8 +155,25 @@ def _audits(auditor: Auditor, students: Sequence[Students], epsilon: str) -> Ite
     within = auditor.audit(None, "grants", ["origin"], epsilon, intervention="punitive", by="risk", **asked)
     for one in within.by_stratum[ADVERSE].strata:
         people = [part for part in students if part.risk == one.stratum.value]
+        if one.stratum.value == "1":
+            bars += _bars(one.estimate, people, "origin", "Step 2, choice in category 1")
         if isinstance(one.estimate, ParityEstimate):
             yield from _lines(f"risk category {one.stratum.value}", one.estimate, people, "origin")
+
+
+def _bars(estimate: object, students: Sequence[Students], column: str, name: str = "{group}") -> Iterator[Bar]:
+    """Each group's adverse ratio to students of Dutch origin, and the published one."""
+    if not isinstance(estimate, ParityEstimate):
+        return
+    dutch = rate([part for part in students if getattr(part, column) == "dutch"])
+    for one in estimate.comparisons:
+        people = [part for part in students if getattr(part, column) == one.group[0]]
+        if "{group}" in name or one.group[0] == ORIGINS[-1]:
+            yield Bar(name.format(group=_titled(str(one.group[0]))), one.ratio, rate(people) / dutch)
+
+
+def _titled(name: str) -> str:
+    return name[:1].upper() + name[1:]
 
 
 def _compared(title: str, result: AuditResult, students: Sequence[Students], column: str) -> Iterator[str]:
