@@ -18,6 +18,7 @@ from auditor_client.estimation.odds import estimate_equalized_odds
 from auditor_client.estimation.posterior import Posterior, estimate_parity
 from auditor_client.estimation.results import Estimate
 from shared.noise import DiscreteLaplaceNoise
+from shared.schema import Group
 from testing.invented_registers import Register
 from testing.truths import holds
 
@@ -151,8 +152,8 @@ def test_with_one_small_group_of_four_the_interval_over_all_groups_is_not_the_na
     people = np.array([[2_000, 2_000, 2_000, 60]])
     accepted = np.array([[1_000, 900, 800, 25]])
     register = Register(accepted, people - accepted, np.array([0.5, 0.45, 0.4, 25 / 60]), "0.1", "verdict")
-    rates, rng = dict(zip(register.groups, (accepted / people)[0], strict=True)), np.random.default_rng(1)
-    least, own, over_all = stats.binom.ppf(FALSE_ALARM, 60, LEVEL), 0, 0
+    rates: dict[Group, float] = dict(zip(register.groups, (accepted / people)[0].tolist(), strict=True))
+    least, rng, own, over_all = stats.binom.ppf(FALSE_ALARM, 60, LEVEL), np.random.default_rng(1), 0, 0
 
     for _ in range(60):
         estimate = estimate_parity(measured(register, rng), drawing=FEW)
