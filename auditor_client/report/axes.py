@@ -106,9 +106,11 @@ class RatioAxis:
         return Mark(value, low, high, wide_low, wide_high)
 
 
-def ratio_axis(kind: RatioKind) -> LinearAxis | RatioAxis:
-    """The line on which a kind of ratio is drawn."""
-    return RatioAxis() if kind.adverse else LinearAxis(0.0, 1.0, 5)
+def ratio_axis(kind: RatioKind, *, narrow: bool = False) -> LinearAxis | RatioAxis:
+    """The line on which a kind of ratio is drawn; in the column of a table it is narrow, and has fewer labels."""
+    if not kind.adverse:
+        return LinearAxis(0.0, 1.0, 5)
+    return RatioAxis((1.0, 1.5, 2.0, 4.0, math.inf)) if narrow else RatioAxis()
 
 
 def ratio_threshold(kind: RatioKind, threshold: float) -> float:

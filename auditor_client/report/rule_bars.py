@@ -130,7 +130,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
         left_out=len(shares.shares) - len(ranked),
         ticks=axis.ticks,
         flips=_flips(finding, rate, current.value),
-        ratio_ticks=ratio_axis(kind).ticks,
+        ratio_ticks=ratio_axis(kind, narrow=True).ticks,
         threshold=None if bar is None else ratio_axis(kind).position(bar),
         ratio=known(current, partial(ratio, apart_from=bar)),
         conclusion=_conclusion(shares, bars, first, second),

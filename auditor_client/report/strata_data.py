@@ -162,7 +162,7 @@ def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataS
         within=METRIC_WORDS[metric].within,
         conclusion="" if found.every is None else _conclusion(finding, metric, found.every),
         rows=tuple(_row(finding, metric, one) for one in found.strata),
-        ticks=ratio_axis(kind).ticks,
+        ticks=ratio_axis(kind, narrow=True).ticks,
         threshold=None if threshold is None else ratio_axis(kind).position(ratio_threshold(kind, threshold)),
         threshold_text="" if threshold is None else said("threshold"),
         standardised=tuple(_standardised(finding, found, rate_words(rate, outcome), one) for rate, one in tables),

@@ -663,6 +663,7 @@ def test_both_outcomes_stand_beside_each_other_with_equal_weight() -> None:
 
     assert result.verdict is Verdict.DEPENDS
     assert [tag for tag, attributes in page.tags if attributes.get("class") == "outcomes"] == ["ul"]
+    assert ("div", {"class": "verdict depends"}) in page.tags, "no further class, such as that of a rule's decision"
     burden, good = result.view.data.outcomes
     assert burden.startswith("If being selected is a burden, the tree fails the limit of 1.25 for the adverse ratio.")
     assert good.startswith("If being selected is good, the tree meets the four-fifths rule for favourable rates.")
