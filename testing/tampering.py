@@ -46,6 +46,15 @@ def put_back(holder: TestedHolder) -> Iterator[TestedHolder]:
     assert holder.is_intact()
 
 
+def unsealed(threshold: int) -> tuple[str, ...]:
+    """Statements that put a store's only watch back as it was before watches were sealed: its threshold in clear."""
+    return (
+        "DROP INDEX watches_by_auditor", "DROP INDEX releases_by_watch",
+        "ALTER TABLE releases DROP COLUMN watch", "ALTER TABLE watches DROP COLUMN sealed",
+        f"ALTER TABLE watches ADD COLUMN noisy_threshold BIGINT NOT NULL DEFAULT {threshold}",
+    )  # fmt: skip
+
+
 def edit(settings: Settings, *statements: str) -> None:
     """Run statements behind the holder's back."""
     with database(settings) as connection:

@@ -18,7 +18,7 @@ from holder_service.storage import watches as stored_watches
 from testing.holders import TestedHolder, opened, running_holder
 from testing.refusals import refused
 from testing.registers import plan, register_csv, watch
-from testing.tampering import database, edit
+from testing.tampering import database, edit, unsealed
 from testing.waits import wait_until
 
 IN_RHO: Final = {"rho": "0.05", "delta": "0.000001"}
@@ -184,8 +184,9 @@ def test_a_store_from_before_there_was_rho_is_upgraded_with_its_chains_and_watch
         kept.set = holder.auditor("POST", "/datasets/register/watches", json={**WATCH, "version": 1})
         threshold, said = kept.threshold, kept.answers(1)
         settings, keys = holder.settings, (holder.admin_key, holder.auditor_key)
+    settings.watch_secret.unlink()
     edit(
-        settings, "DROP TABLE approvals", "ALTER TABLE populations DROP COLUMN approval_days",
+        settings, *unsealed(threshold), "DROP TABLE approvals", "ALTER TABLE populations DROP COLUMN approval_days",
         "DROP TABLE completed_sign_ins", "ALTER TABLE datasets DROP COLUMN rehearsal",
         "ALTER TABLE entries DROP COLUMN rho_nano", "UPDATE alembic_version SET version_num = '0006'",
     )  # fmt: skip

@@ -15,6 +15,7 @@ from holder_service.storage.tables import watches
 from holder_service.watch_seals import BrokenSeal, OtherSecret, SealedState, WatchSeals
 from testing.holders import TestedHolder, opened
 from testing.registers import register_csv, watch
+from testing.tampering import unsealed
 from testing.waits import wait_until
 
 PATH = "/datasets/register/watches"
@@ -169,12 +170,7 @@ def test_watches_of_before_are_sealed_when_the_tables_are_brought_up_to_date(sql
     kept = row(sqlite_holder)
     threshold = sqlite_holder.holder.seals.opened(identity, kept["sealed"]).noisy_threshold
     settings = sqlite_holder.settings
-    for statement in (
-        "DROP INDEX watches_by_auditor", "DROP INDEX releases_by_watch",
-        "ALTER TABLE releases DROP COLUMN watch", "ALTER TABLE watches DROP COLUMN sealed",
-        f"ALTER TABLE watches ADD COLUMN noisy_threshold BIGINT NOT NULL DEFAULT {threshold}",
-        "UPDATE alembic_version SET version_num = '0010'",
-    ):  # fmt: skip
+    for statement in (*unsealed(threshold), "UPDATE alembic_version SET version_num = '0010'"):
         sqlite_holder.holder.store.database.write(partial(executed, statement))
     settings.watch_secret.unlink()
 
