@@ -43,8 +43,8 @@ def now_of(store: LedgerStore, thresholds: Thresholds) -> tuple[Notice, ...]:
         audited = {one.name for one in datasets.every(connection) if not one.retired}
         asked = [one for one in waiting if one.dataset in audited]
         changes = _looser_limits(connection, now - timedelta(days=thresholds.days))
-        populations = sorted({one.population for one in datasets.every(connection) if not one.retired})
-        proposals = [entry for name in populations for entry in open_proposals(connection, name, now=now)]
+        populations = {one.population for one in datasets.every(connection) if not one.retired}
+        proposals = [one for one in open_proposals(connection, now=now) if one.event.population in populations]
         return notices(
             _open_accounts(connection), asked, _ending_keys(connection, now), thresholds, now,
             changes=changes, proposals=proposals,
@@ -68,17 +68,19 @@ def _open_accounts(connection: Connection) -> list[OpenAccount]:
 def _looser_limits(connection: Connection, since: datetime) -> list[LooserLimit]:
     """What officers loosened since a time, about people whom audits may be about."""
     audited = {one.population for one in datasets.every(connection) if not one.retired and one.rehearsal is None}
-    kinds: tuple[Kind, ...] = ("cap", "population", "approval-required")
+
+    def entered(kind: Kind) -> list[Entry]:
+        found = ledger_views.in_order(connection, EntryFilter(kind=kind, since=since), upto=None)
+        return [entry for entry in found if entry.event.population in audited]
+
+    limits = [*entered("cap"), *entered("population")]
+    earlier, newest = ledger_views.before_each(connection, limits), ledger.newest_of_populations(connection)
     found = []
-    for kind in kinds:
-        for entry in ledger_views.in_order(connection, EntryFilter(kind=kind, since=since), upto=None):
-            if (name := entry.event.population) in audited:
-                about = EntryFilter(population=name)
-                earlier = ledger_views.newest(connection, about, before=entry.sequence, limit=1)
-                same = EntryFilter(kind=kind, population=name) if kind == "approval-required" else about
-                [newest] = ledger_views.newest(connection, same, before=None, limit=1)
-                before = (earlier[0].event.cap if earlier else None) or Balance()
-                found.append(LooserLimit(entry, before, newest))
+    for entry in limits:
+        before = earlier[entry.sequence].event.cap if entry.sequence in earlier else None
+        found.append(LooserLimit(entry, before or Balance(), newest[entry.event.population or ""]))
+    in_force = {entry.event.population: entry for entry in entered("approval-required")}
+    found += [LooserLimit(entry, Balance(), entry) for entry in in_force.values()]
     return [one for one in found if one.is_looser]
 
 

@@ -37,18 +37,30 @@ def setting_in_force(connection: Connection, population: str) -> Setting:
     return setting_of(newest[0].event.detail) if newest else {}
 
 
-def open_proposals(connection: Connection, population: str, *, now: datetime) -> list[Entry]:
-    """The proposals about a population that a second officer may still confirm, oldest first."""
-    ends = [
-        ledger_views.newest(connection, EntryFilter(kind=kind, population=population), before=None, limit=1)
-        for kind in ENDS_PROPOSALS
+def open_proposals(connection: Connection, population: str | None = None, *, now: datetime) -> list[Entry]:
+    """The proposals about a population, or about any, that a second officer may still confirm, oldest first.
+
+    Notices look for them after each charge: it takes one statement while nothing is proposed.
+    """
+    proposed = EntryFilter(kind="change-proposed", population=population, since=now - STANDS)
+    found = [
+        entry
+        for entry in ledger_views.in_order(connection, proposed, upto=None)
+        if now < datetime.fromisoformat(entry.at) + STANDS
     ]
-    after = max((entry.sequence for found in ends for entry in found), default=0)
-    proposals = EntryFilter(kind="change-proposed", population=population)
+    if not found:
+        return []
+    ends = [
+        entry
+        for kind in ENDS_PROPOSALS
+        for entry in ledger_views.in_order(
+            connection, EntryFilter(kind=kind, population=population), after=found[0].sequence, upto=None
+        )
+    ]
     return [
         entry
-        for entry in ledger_views.in_order(connection, proposals, after=after, upto=None)
-        if now < datetime.fromisoformat(entry.at) + STANDS
+        for entry in found
+        if not any(end.event.population == entry.event.population and end.sequence > entry.sequence for end in ends)
     ]
 
 

@@ -1,7 +1,7 @@
 """The ledger as administrators look at it: newest entries first, some of them, and balances over time."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -73,6 +73,17 @@ def newest(connection: Connection, which: EntryFilter, *, before: int | None, li
     if before is not None:
         query = query.where(entries.c.sequence < before)
     return [entry_of_row(row) for row in connection.execute(query)]
+
+
+def before_each(connection: Connection, those: Iterable[Entry]) -> dict[int, Entry]:
+    """The entry before each one about the same population, in one statement, by the sequence of the later one."""
+    later, earlier = entries.alias(), entries.alias()
+    same = earlier.c.population == later.c.population, earlier.c.sequence < later.c.sequence
+    before = select(func.max(earlier.c.sequence)).where(*same).scalar_subquery()
+    pairs = select(later.c.sequence.label("later"), before.label("before"))
+    found = pairs.where(later.c.sequence.in_([one.sequence for one in those])).subquery()
+    query = select(found.c.later, entries).join(found, entries.c.sequence == found.c.before)
+    return {row.later: entry_of_row(row) for row in connection.execute(query)}
 
 
 def backwards(connection: Connection, which: EntryFilter, *, start: Entry | None = None) -> Iterator[Entry]:
