@@ -84,7 +84,7 @@ def _require_link(release: Release, earlier: Release) -> None:
 
 
 def _watch_faults(found: Sequence[_Chained]) -> dict[str, str]:
-    """Of each watch the last answer, if its answers do not follow one another."""
+    """Of each watch the last answer, if its answers do not follow one another; else the last skip that does not fit."""
     faults: dict[str, str] = {}
     for watch in (one for one in found if isinstance(one, WatchRelease)):
         answers = [one for one in found if isinstance(one, WatchAnswerRelease) and one.watch_answer.watch == watch.id]
@@ -92,6 +92,7 @@ def _watch_faults(found: Sequence[_Chained]) -> dict[str, str]:
             require_own_answers(answers, watch)
         except HolderLied as lie:
             faults[answers[-1].id] = str(lie)
+            continue
         skips = [one for one in found if isinstance(one, WatchSkipRelease) and one.watch_skip.watch == watch.id]
         try:
             require_own_skips(skips, watch, answers)

@@ -71,8 +71,8 @@ def victim(charged_holder: TestedHolder) -> Iterator[TestedHolder]:
         "UPDATE releases SET auditor = 'administrator'",
         "UPDATE releases SET sequence = sequence - 1",
         "DELETE FROM releases",
-        ("INSERT INTO releases SELECT 'x' || id, auditor, dataset, version, sequence, created, body, kind, refines "
-        "FROM releases"),
+        ("INSERT INTO releases SELECT 'x' || id, auditor, dataset, version, sequence, created, body, kind, refines, "
+        "watch FROM releases"),
         "UPDATE releases SET kind = 'training'",
         "UPDATE releases SET refines = id",
         "UPDATE signing_keys SET public_key = randomblob(32)",

@@ -84,13 +84,13 @@ def test_a_whole_back_up_is_said_to_be_one_and_nothing_is_touched(made: Made) ->
     assert not list(Path(tempfile.gettempdir()).glob("pafer-drill-*"))
 
 
-def flipped(name: str) -> Callable[[Path], None]:
-    """One bit of the first file of that name is another one."""
+def flipped(name: str, *, at: int | None = None) -> Callable[[Path], None]:
+    """One bit of the first file of that name is another one: in the middle, unless a byte is named."""
 
     def damage(folder: Path) -> None:
         path = min(folder.glob(name))
         content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
+        content[len(content) // 2 if at is None else at] ^= 1
         path.chmod(0o600)
         path.write_bytes(content)
 
@@ -132,7 +132,8 @@ DAMAGE: list[tuple[Callable[[Path], Any], str]] = [
     (flipped("people/*"), "is damaged"),
     (flipped("person-key-secret"), "person-key-secret is damaged"),
     (flipped("signing-keys/*"), "is damaged"),
-    (flipped(LIST), LIST),
+    (flipped(LIST, at=0), LIST),
+    (flipped("watch-secret"), "watch-secret is damaged"),
     (lambda folder: (folder / LIST).unlink(), f"{LIST} is missing"),
     (lambda folder: min(folder.glob("records/*")).unlink(), "is missing"),
     (lambda folder: folder.chmod(0o755), "open to others"),
