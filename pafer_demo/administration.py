@@ -10,7 +10,7 @@ from pafer_demo.holder_process import DemoFailed
 from pafer_demo.open_data import OpenData
 
 AUDITOR: Final = "demo-auditor"
-CAP: Final = {"epsilon": "10", "delta": "0"}
+CAP: Final = {"epsilon": "20", "delta": "0"}
 RECORDS_MAX: Final = 100_000
 
 
