@@ -358,8 +358,7 @@ class Auditor:
         asking = counting_nothing_else(asking)
         description = self._description(dataset)
         auditor = self._holder.budget(description.name).auditor
-        one = self._questioning.posed(first, description, asking, auditor)
-        other = self._questioning.posed(second, description, asking, auditor, beside=one)
+        one, other = self._questioning.posed_both((first, second), description, asking, auditor)
         return compare_models(one, other, self._answering, (asking.of_model(first), asking.of_model(second)))
 
     def approvals(self, dataset: str) -> tuple[Approval, ...]:

@@ -55,6 +55,10 @@ class OutcomeNotNamed(ModelRefused, QuestionRefused):
         self.decisions = tuple(decisions)
 
 
+class ModelNamesItself(ModelRefused):
+    """The model itself says which leaves are favourable and which columns it reads: nobody else can."""
+
+
 class UnsafeModelFile(ModelRefused):
     """A model file is of a kind that can run code when it is opened (a pickle), or holds types not on the list."""
 

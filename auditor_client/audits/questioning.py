@@ -1,7 +1,7 @@
 """From a model and what was asked about it to a question, with the auditor's own data about the same people."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from auditor_client.asking.bands import score_of
@@ -12,7 +12,7 @@ from auditor_client.asking.request import AUTO, AuditRequest
 from auditor_client.asking.source import ReadSource, extended_schema, read_source
 from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.audits.asking import Asking
-from auditor_client.errors import OutcomeNotNamed, QuestionRefused
+from auditor_client.errors import ModelNamesItself, OutcomeNotNamed, QuestionRefused
 from auditor_client.exchange.columns import LinkedColumns, OwnColumns
 from shared.datasets import DatasetDescription
 from shared.scores import Document
@@ -100,6 +100,26 @@ class Questioning:
         if request.strategy == AUTO and request.chain is None and question.request.edges is None:
             self._say_choice(question)
         return PosedQuestion(question, data, auditor)
+
+    def posed_both(
+        self, models: tuple[Any, Any], description: DatasetDescription, asking: Asking, auditor: str
+    ) -> tuple[PosedQuestion, PosedQuestion]:
+        """Make two models into plans. Names that only one of them needs are not asked about the other, a Tree.
+
+        Raises:
+            ModelRefused: A model cannot be read exactly, or both name their favourable leaves themselves.
+            QuestionRefused: What is asked does not fit the dataset or the auditor's own data.
+        """
+        unnamed = replace(asking, request=asking.request.changed(favourable=None, columns=None, above=None))
+        try:
+            one = self.posed(models[0], description, asking, auditor)
+        except ModelNamesItself:
+            one = self.posed(models[0], description, unnamed, auditor)
+            return one, self.posed(models[1], description, asking, auditor, beside=one)
+        try:
+            return one, self.posed(models[1], description, asking, auditor, beside=one)
+        except ModelNamesItself:
+            return one, self.posed(models[1], description, unnamed, auditor, beside=one)
 
     def decisions(self, model: Any, description: DatasetDescription, decision: str | None) -> tuple[str, ...]:
         """What a model or a column can decide, if the good outcome has to be named; else nothing.

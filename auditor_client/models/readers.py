@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from auditor_client.errors import ModelRefused
+from auditor_client.errors import ModelNamesItself, ModelRefused
 from auditor_client.models.files import model_file, refuse_file
 from auditor_client.models.formats.recognising import (
     is_catboost,
@@ -126,7 +126,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         model = ReadModel(model)
     if isinstance(model, ReadModel):
         if request.favourable is not None or request.columns is not None or request.above is not None:
-            raise ModelRefused("A Tree names its favourable leaves and its columns itself: leave the lists out.")
+            raise ModelNamesItself("A Tree names its favourable leaves and its columns itself: leave the lists out.")
         model.check(request.schema)
         return model
     reader = _reader_of(model)

@@ -322,6 +322,7 @@ def test_a_question_that_was_asked_is_offered_for_nothing(browser: Browser, star
             page.get_by_label("A column of decisions").fill("citizen")
             page.get_by_role("button", name="Go on").click()
             page.get_by_label("sex").check()
+            page.get_by_label("true", exact=True).check()
             page.get_by_label("How many people").fill("900")
             page.get_by_role("button", name="Show price and interval").click()
             expect(page.get_by_text("How likely a verdict is, at ε = 0.1")).to_be_visible(timeout=3 * PATIENCE_MS)

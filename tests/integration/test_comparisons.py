@@ -14,8 +14,9 @@ from auditor_client import Auditor, Tree
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.comparing import ModelComparison, compare_results
 from auditor_client.audits.result import AuditResult
-from auditor_client.errors import QuestionRefused
+from auditor_client.errors import ModelRefused, QuestionRefused
 from auditor_client.estimation.results import Change
+from auditor_client.findings.answers import Rate
 from auditor_client.models.tree import Branch, Split
 from shared.rules import Predicate
 from testing.holders import TestedHolder, running_holder
@@ -168,11 +169,13 @@ def test_kept_answers_of_a_tree_and_of_a_score_are_enough(
     auditor: Auditor, features: pd.DataFrame, logistic: LogisticRegression
 ) -> None:
     """Also with own data, in which each model's cells are counted by its own columns."""
-    for model in (FOUR_LEAVES, logistic):
-        auditor.audit(model, "loans", ["sex"], "0.61", strategy="verdict", supports_from=features)
+    for model, favourable in ((FOUR_LEAVES, None), (logistic, [True])):
+        auditor.audit(
+            model, "loans", ["sex"], "0.61", strategy="verdict", supports_from=features, favourable=favourable
+        )
     before = spent(auditor)
 
-    found = auditor.compare(FOUR_LEAVES, logistic, "loans", ["sex"], "0.61", supports_from=features)
+    found = auditor.compare(FOUR_LEAVES, logistic, "loans", ["sex"], "0.61", supports_from=features, favourable=[True])
 
     assert spent(auditor) == before
     require_own_supports(found.first, features, lambda person: FOUR_LEAVES.decide(person).favourable)
@@ -204,7 +207,7 @@ def decided_by(model: LogisticRegression, person: dict[Any, Any]) -> bool:
 
 def require_own_supports(audit: AuditResult, features: pd.DataFrame, accepts: Any) -> None:
     """That the cells of an audit's favourable rules have as many people as are accepted."""
-    (counts,) = audit.counts.values()
+    counts = audit.counts[Rate.ACCEPTANCE]
     supports = audit.stored.supports or {}
 
     assert sum(supports[cell] for cell in counts.favourable) == sum(map(accepts, features.to_dict("records")))
@@ -333,6 +336,15 @@ def test_history_and_bundle_have_both_models_of_one_answer(auditor: Auditor, tmp
     report = check_bundle(tmp_path / "both.zip")
     assert report.ok, report.to_document()
     assert len(report.checks) == 2
+
+
+def test_names_that_neither_of_two_models_needs_are_refused(auditor: Auditor) -> None:
+    before = spent(auditor)
+
+    with pytest.raises(ModelRefused, match="names its favourable leaves"):
+        auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.73", favourable=[True])
+
+    assert spent(auditor) == before
 
 
 def test_audits_of_one_question_have_no_rules_of_their_own(auditor: Auditor) -> None:
