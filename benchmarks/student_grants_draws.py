@@ -62,7 +62,7 @@ def _ratios(
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=nano, sensitivity=1)
     answers = (released(mechanism, part, runs) for part in (left_alone, selected))
     for favourable, adverse in zip(*answers, strict=True):
-        counts = (NoisyCounts(part, mechanism.noise) for part in (favourable, adverse))
-        measured = Measurement(groups, *counts, "unfavourable", ratio_kind=RatioKind.HIGHEST)
+        accepted, refused = NoisyCounts(favourable, mechanism.noise), NoisyCounts(adverse, mechanism.noise)
+        measured = Measurement(groups, accepted, refused, "unfavourable", ratio_kind=RatioKind.HIGHEST)
         (last,) = (one for one in estimate_parity(measured, reference=groups[0]).comparisons if one.group == groups[-1])
         yield last.ratio
