@@ -26,11 +26,10 @@ from auditor_client.findings.answers import (
     AskedCells,
     BatchCells,
     Location,
-    Rate,
-    RateCounts,
     merged_rows,
     read_bands,
     read_chain,
+    with_outcomes,
 )
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.insight import rule_counts
@@ -195,14 +194,14 @@ def finding(
     """
     require_marked_alike(question.dataset, [one.release for one in stored.answers])
     metrics = metrics_estimated(question, reading)
-    counts = _with_outcomes(read_answers(stored, question), metrics)
+    counts = with_outcomes(read_answers(stored, question), metrics)
     bands = _bands(question, stored, reading)
     chosen = None if bands is None else chosen_edge(question)
     of_each = reading.of_each(
         counts, question.reference, rules=rule_counts(question, counts, reading), bands=bands, chosen=chosen
     )
     strata, parts = question.strata, question.parts if question.strata else ()
-    of_parts = [_with_outcomes(read_answers(stored, part), metrics) for part in parts]
+    of_parts = [with_outcomes(read_answers(stored, part), metrics) for part in parts]
     return AuditResult(
         question=question,
         stored=stored,
@@ -221,15 +220,6 @@ def finding(
         },
         about=about,
     )
-
-
-def _with_outcomes(counts: dict[Rate, RateCounts], metrics: Sequence[str]) -> dict[Rate, RateCounts]:
-    """Counts with those of every metric: the adverse outcome and the favourable one are read from the same."""
-    found = dict(counts)
-    for rate in (rate for metric in metrics for rate in RATES[metric] if rate not in counts):
-        counted = next(of_rate for one, of_rate in counts.items() if one.counted is rate.counted)
-        found[rate] = replace(counted, measurement=replace(counted.measurement, ratio_kind=rate.ratio_kind))
-    return found
 
 
 def _bands(question: Question, stored: StoredAnswer, reading: Reading) -> BandCounts | None:

@@ -8,7 +8,7 @@ made for another question, already has what a new one needs (3-estimation §6).
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -152,6 +152,15 @@ class RateCounts:
     measurement: Measurement
     favourable: tuple[str, ...]
     complement: tuple[str, ...]
+
+
+def with_outcomes(counts: Mapping[Rate, RateCounts], metrics: Sequence[str]) -> dict[Rate, RateCounts]:
+    """Counts with those of every metric: the adverse outcome and the favourable one are read from the same."""
+    found = dict(counts)
+    for rate in (rate for metric in metrics for rate in RATES[metric] if rate not in counts):
+        counted = next(of_rate for one, of_rate in counts.items() if one.counted is rate.counted)
+        found[rate] = replace(counted, measurement=replace(counted.measurement, ratio_kind=rate.ratio_kind))
+    return found
 
 
 class AskedCells:

@@ -31,10 +31,12 @@ from auditor_client.findings.answers import (
     Rate,
     RateCounts,
     size_bounds,
+    with_outcomes,
 )
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import rule_counts
 from auditor_client.findings.reading import Reading
+from auditor_client.findings.verdicts import metrics_estimated
 from auditor_client.planning.chain_forecasts import forecast_chain
 from auditor_client.planning.forecasts import (
     Chance,
@@ -370,6 +372,7 @@ def _of_each(question: Question, supports: CountSupport | None, reading: Reading
         for rate, location, measurement in zip(RATES[metric], audits.asked[0].locations, measured, strict=True):
             parts = (location.favourable.among(question.plan), location.complement.among(question.plan))
             counts[rate] = RateCounts(measurement, *(tuple(cell.id for cell in cells) for cells in parts))
+    counts = with_outcomes(counts, metrics_estimated(question, reading))
     rules = rule_counts(question, counts, reading)
     return reading.of_each(counts, question.reference, rules=rules).model_copy(update={"joint": False})
 

@@ -55,7 +55,8 @@ def test_trainings_are_listed_with_what_they_cost_and_which_version_they_are_of(
     assert [one["charge"]["epsilon"] for one in document["trainings"]] == ["10", "10", "0.02", "8", "3", "2"]
     assert document["audits"][0]["model_file"] == first["model_file"]
     assert "trained by fair_tree for repaid, fair by sex  wanted ratio: 0.7" in text
-    assert text.count("the same answer") == 2  # of the audit's second figure, and of the tree's second ratio
+    # Of the audit's second figure, of its adverse outcome, and of the tree's second ratio.
+    assert text.count("the same answer") == 3
     assert "none promised" in text
     assert text.count("audited: receipt ") == 1
     assert f"audited: receipt {history.audits[0].receipt.stem[:12]}" in text

@@ -56,7 +56,7 @@ def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
     path = tmp_path / "model.skops"
     skops.io.dump(DecisionTreeClassifier(max_depth=1).fit(ages, ages[:, 0] <= 40), path)
 
-    asked = question(path, columns=["age"])
+    asked = question(path, columns=["age"], favourable="true")
 
     assert asked.model.file == sha256_name(path.read_bytes())
     assert asked.plan.batches[0].cells[0].any_of[0].all_of[0].column == "age"

@@ -22,7 +22,7 @@ from auditor_client.estimation.score_bands import ScoreEstimator
 from auditor_client.estimation.simultaneous import DRAWS_MAX
 from auditor_client.estimation.together import draws_at, level_of_report, level_together, needed_by
 from auditor_client.findings.reading import Reading
-from auditor_client.planning.forecasting import expectation, forecast, outlook, smallest_epsilon
+from auditor_client.planning.forecasting import _of_each, expectation, forecast, outlook, smallest_epsilon
 from auditor_client.report.prose import level_words
 from shared.noise import DiscreteLaplaceNoise
 from shared.wording import NARROW_SPACE
@@ -207,8 +207,8 @@ def test_a_plan_expects_wider_intervals_of_a_joint_reading() -> None:
 @pytest.mark.parametrize("strategy", ["verdict", "rules"])
 def test_a_plan_expects_of_every_strategy_the_level_that_its_audits_have(strategy: str) -> None:
     """Rules have shares, which hold together with the rest: their intervals have a higher level than a verdict's."""
-    asked: dict[str, Any] = {"epsilon": "1", "assumption": Assumption(people=400)}
-    level = audited(epsilon="1", strategy="rules", reading=JOINT).ratio.level
+    asked: dict[str, Any] = {"epsilon": "1", "assumption": Assumption(people=400), "intervention": "assistive"}
+    level = audited(epsilon="1", strategy="rules", intervention="assistive", reading=JOINT).ratio.level
     widths = {
         name: expectation(question(strategy=name, **asked), reading=Reading(level=level)).width
         for name in ("verdict", "rules")
@@ -220,6 +220,14 @@ def test_a_plan_expects_of_every_strategy_the_level_that_its_audits_have(strateg
 
     assert found["rules"] == pytest.approx(widths["rules"], rel=0.01)
     assert found["verdict"] < 0.97 * widths["verdict"]
+
+
+def test_a_plan_expects_a_higher_level_where_both_outcomes_are_to_hold_together() -> None:
+    asked: dict[str, Any] = {"epsilon": "1", "assumption": Assumption(people=400), "strategy": "rules"}
+
+    said, unsaid = (_of_each(question(**asked, **kind), None, JOINT) for kind in ({"intervention": "assistive"}, {}))
+
+    assert said.level < unsaid.level
 
 
 def test_the_smallest_epsilon_of_a_joint_reading_is_that_of_its_own_level() -> None:

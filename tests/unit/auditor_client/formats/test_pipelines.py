@@ -62,7 +62,7 @@ def fitted(maker: str, seed: int, steps: Any, classes: int = 2) -> Pipeline:
 
 
 def request(classes: int = 2) -> ModelRequest:
-    return ModelRequest(SCHEMA, favourable=None if classes == 2 else [2])
+    return ModelRequest(SCHEMA, favourable=[1] if classes == 2 else [2])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
