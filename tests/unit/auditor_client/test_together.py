@@ -225,7 +225,7 @@ def test_a_plan_expects_of_every_strategy_the_level_that_its_audits_have(strateg
 def test_a_plan_expects_a_higher_level_where_both_outcomes_are_to_hold_together() -> None:
     asked: dict[str, Any] = {"epsilon": "1", "assumption": Assumption(people=400), "strategy": "rules"}
 
-    said, unsaid = (_of_each(question(**asked, **kind), None, JOINT) for kind in ({"intervention": "assistive"}, {}))
+    said, unsaid = (_of_each(question(**asked, intervention=kind), None, JOINT) for kind in ("assistive", None))
 
     assert said.level < unsaid.level
 
