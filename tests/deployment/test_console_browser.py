@@ -254,7 +254,8 @@ def test_public_pages_are_read_from_a_file_system(browser: Browser, holder: Test
         bundle = write_bundle(tmp_path / "audit.zip", [audit], auditor.receipts)
     own = {"HOLDER_HOME": str(holder.settings.home), "HOLDER_DATABASE_URL": holder.settings.database_url}
     env = {**own, "HOLDER_ANCHOR": str(holder.settings.anchor)}
-    assert CliRunner().invoke(app, ["publish", str(tmp_path / "site"), str(bundle)], env=env).exit_code == 0
+    published = CliRunner().invoke(app, ["publish", str(tmp_path / "site"), str(bundle)], env=env)
+    assert published.exit_code == 0, published.stderr
     pages = [tmp_path / "site/index.html", tmp_path / "site/datasets/register.html"]
 
     for options in ({}, DARK_PHONE):
