@@ -205,7 +205,8 @@ def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
     states = {one["id"][7:]: one["state"] for one in admin("approvals", "--state", "all", "--json")["approvals"]}
     assert (states[first], states[second]) == ("approved", "declined")
     assert served.release(turned).status_code == 201
-    assert "deleted" in admin("approval", first)
+    assert admin("approval", first, "--json")["plan"] == shown["plan"], "what was answered is still seen"
+    assert "young\\u202e: age ≤ 40" in admin("approval", first)
     admin("require-approval", "register", "--off")
     assert served.release(plan(draw=draws[1])).status_code == 201
 
