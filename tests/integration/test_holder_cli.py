@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ from holder_service.settings import Settings
 from testing.holders import TestedHolder, running_holder
 from testing.http_servers import serving_http
 from testing.ports import reserved_port
-from testing.registers import DECLARATION, linked_column, plan, register_csv
+from testing.registers import DECLARATION, linked_column, linked_values, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 from testing.waits import wait_until
 
@@ -207,8 +208,28 @@ def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
     assert served.release(turned).status_code == 201
     assert admin("approval", first, "--json")["plan"] == shown["plan"], "what was answered is still seen"
     assert "young\\u202e: age ≤ 40" in admin("approval", first)
+    save_the_document_of_a_column(env, served)
     admin("require-approval", "register", "--off")
     assert served.release(plan(draw=draws[1])).status_code == 201
+
+
+def save_the_document_of_a_column(env: dict[str, str], served: TestedHolder) -> None:
+    """Save what officers see whole: the document of a derived column that a request names."""
+    values = linked_values(register_csv(people=60))
+    column = served.derive(linked_column(values), "register").json()
+    assert served.link(values, column["id"]).status_code == 200
+    served.await_columns()
+    granted = {"id": "granted", "all_of": [{"column": "decision", "op": "eq", "value": "granted"}]}
+    request = {**plan(draw=75 if "HOLDER_URL" in env else 76), "columns": {"decision": column["id"]}}
+    request["batches"][0]["cells"] = [granted]
+    waiting = served.release(request).json()["id"]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "column.json"
+        done(run(["admin", "approval-column", waiting, column["id"], str(file)], env))
+        document = json.loads(file.read_bytes())
+    assert document["name"] == "decision"
+    done(run(["admin", "decline", waiting, "Seen"], env, typed="y\n"))
+    done(run(["admin", "delete-column", "register", column["id"]], env))
 
 
 def walk_columns_and_requests(env: dict[str, str], served: TestedHolder) -> None:
