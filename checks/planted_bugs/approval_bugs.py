@@ -88,7 +88,7 @@ APPROVAL_BUGS: Final = (
     ),
     Bug(
         "a network passes for one that officers were shown in full",
-        (Edit(_WORDS, "_part", '            yield _Line("", "layers", len(part.layers))\n', ""),),
+        (Edit(_WORDS, "_part", '            yield _WordedLine("", "layers", len(part.layers))\n', ""),),
         (f"{_WORDS_TESTS}::test_what_cannot_be_said_in_words_is_counted_and_named[layers]",),
     ),
     Bug(

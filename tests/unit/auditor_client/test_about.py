@@ -45,11 +45,16 @@ def test_what_is_written_is_kept_and_the_plan_is_the_same() -> None:
 
 
 def test_the_head_of_the_page_says_who_and_what() -> None:
+    """The model, its decision and the auditor; what else was written stands among the facts below the results."""
     page = replace(audited(), about=WRITTEN).to_html()
 
+    head = page.partition("<section")[0]
     assert "Loan model 3" in page.partition("</title>")[0]
+    for words in (WRITTEN.model_name, WRITTEN.favourable_word, WRITTEN.organisation):
+        assert words is not None
+        assert words in head
     for words in WRITTEN.written.values():
-        assert words in page.partition("<section")[0]
+        assert words in page
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
