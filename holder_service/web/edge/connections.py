@@ -16,9 +16,13 @@ SERVER_OPTIONS: Final[dict[str, Any]] = {
     "http": f"{__name__}:BoundedConnection",
     "ws": "none",
     "limit_concurrency": CONNECTIONS_MAX,
-    "timeout_keep_alive": 5,
+    "timeout_keep_alive": 65,
 }
-"""The options of the server, in addition to address and log."""
+"""The options of the server, in addition to address and log.
+
+An idle connection is kept longer than clients keep theirs (httpx 5 s, nginx 60 s): otherwise a client may send a
+request into a connection that the server is just closing.
+"""
 
 
 class BoundedConnection(HttpToolsProtocol):
