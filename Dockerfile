@@ -5,9 +5,9 @@ ARG PYTHON_IMAGE=python:3.11-slim
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python3 -m venv /opt/pafer
-COPY requirements-runtime.txt /src/
+COPY requirements/runtime.txt /src/requirements/
 RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,required=false \
-    PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements-runtime.txt
+    PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements/runtime.txt
 COPY pyproject.toml README.md LICENSE /src/
 COPY shared /src/shared
 COPY holder_service /src/holder_service
@@ -16,9 +16,9 @@ COPY pafer_demo /src/pafer_demo
 RUN /opt/pafer/bin/pip install --no-index --no-deps --no-build-isolation /src
 
 FROM build AS build-spark
-COPY requirements-spark.txt /src/
+COPY requirements/spark.txt /src/requirements/
 RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,required=false \
-    PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements-spark.txt
+    PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements/spark.txt
 
 FROM ${PYTHON_IMAGE} AS spark
 RUN command -v java >/dev/null \

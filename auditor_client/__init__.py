@@ -33,7 +33,7 @@ from auditor_client.estimation.results import (
 from auditor_client.exchange.receipts import ReceiptsReport
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Split, Tree
-from shared.rules import Predicate
+from shared.contract.rules import Predicate
 
 __all__ = [
     "ApprovalAwaited",

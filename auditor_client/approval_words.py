@@ -7,7 +7,7 @@ from typing import Final
 from auditor_client.errors import QuestionRefused
 from auditor_client.tables import Table
 from auditor_client.text import loss_words, readable
-from shared.approvals import Approval, ApprovalState
+from shared.contract.approvals import Approval, ApprovalState
 
 _NEXT: Final[Mapping[ApprovalState, str]] = {
     "waiting": "A budget officer of the holder has to approve it before it is answered. Nothing was charged.",

@@ -43,10 +43,10 @@ from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
 from auditor_client.findings.rehearsals import require_alike
 from auditor_client.settings import AuditorSettings, Given, load_settings
-from shared.approvals import Approval
-from shared.columns import ColumnDescription
-from shared.datasets import Budget, DatasetDescription
-from shared.rehearsals import rehearsal_name
+from shared.contract.approvals import Approval
+from shared.contract.datasets import Budget, DatasetDescription
+from shared.contract.rehearsals import rehearsal_name
+from shared.scores.columns import ColumnDescription
 
 
 class Auditor:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from auditor_client.rule_words import Condition, measured, rule_words, value_words
-from shared.metadata import ColumnWords, DatasetMetadata
-from shared.rules import Rule
-from shared.schema import Group, Schema, Value
-from shared.wording import said
+from shared.contract.metadata import ColumnWords, DatasetMetadata
+from shared.contract.rules import Rule
+from shared.contract.schema import Group, Schema, Value
+from shared.wire.wording import said
 
 _NOTHING = ColumnWords()
 

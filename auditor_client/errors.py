@@ -11,8 +11,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from auditor_client.text import in_python
-from shared.amounts import Loss
-from shared.approvals import Approval
+from shared.contract.approvals import Approval
+from shared.privacy.amounts import Loss
 
 _DECISIONS_MAX: Final = 20
 _LOSS: Final = TypeAdapter(Loss)

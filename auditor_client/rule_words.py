@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from shared.metadata import ColumnWords, value_name
-from shared.rules import MISSING_TESTS, Predicate, Rule
-from shared.schema import Column, Value
-from shared.wording import MINUS, figure, joined, listed, said, sentence
+from shared.contract.metadata import ColumnWords, value_name
+from shared.contract.rules import MISSING_TESTS, Predicate, Rule
+from shared.contract.schema import Column, Value
+from shared.wire.wording import MINUS, figure, joined, listed, said, sentence
 
 Columns = Mapping[str, Column]
 Written = Mapping[str, ColumnWords]

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from auditor_client.errors import SettingsMissing, SettingsRefused
 from auditor_client.text import no_such
-from shared.limits import TEXT_CHARACTERS_MAX
-from shared.text import Words
+from shared.wire.limits import TEXT_CHARACTERS_MAX
+from shared.wire.text import Words
 
 CONFIG_VARIABLE: Final = "AUDITOR_CONFIG"
 DEFAULT_RECEIPTS: Final = Path("receipts")

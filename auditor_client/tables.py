@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from auditor_client.text import loss_words
-from shared.datasets import Budget, DatasetDescription
-from shared.notices import Thresholds
-from shared.schema import Column
+from shared.contract.datasets import Budget, DatasetDescription
+from shared.contract.notices import Thresholds
+from shared.contract.schema import Column
 
 _PROTECTED: Final = {
     "add_remove": "whether a person is in the data, and everything about them",

@@ -7,8 +7,8 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from shared.amounts import NO_LOSS, Loss, format_nano
-from shared.wording import decimal, joined, said
+from shared.privacy.amounts import NO_LOSS, Loss, format_nano
+from shared.wire.wording import decimal, joined, said
 
 CHARACTERS_MAX: Final = 1000
 _NAMES_MAX: Final = 40

@@ -16,10 +16,10 @@ from typing import Final
 
 from auditor_client.planning.forecasting import smallest_epsilon
 from pafer_demo.register import PEOPLE
-from shared.amounts import NANO_PER_UNIT, Loss, format_nano
-from shared.capacity import AskedNoise, gaussian_times, laplace_times, rho_nano_read_as
-from shared.noise import DiscreteLaplaceNoise
-from testing.invented_questions import question
+from shared.privacy.amounts import NANO_PER_UNIT, Loss, format_nano
+from shared.privacy.capacity import AskedNoise, gaussian_times, laplace_times, rho_nano_read_as
+from shared.privacy.noise import DiscreteLaplaceNoise
+from testing.invented.questions import question
 from testing.registers import LOANS
 
 EPSILON_NANO: Final = NANO_PER_UNIT

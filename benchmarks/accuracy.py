@@ -38,8 +38,8 @@ from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.counting import count_cells
-from shared.amounts import parse_nano
-from shared.rules import Cell
+from shared.contract.rules import Cell
+from shared.privacy.amounts import parse_nano
 from testing.many_releases import released, released_totals
 from testing.truths import holds, is_wrong, true_parity
 

@@ -32,9 +32,9 @@ from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.counting import count_cells
-from shared.amounts import parse_nano
-from shared.rules import Cell
-from testing.invented_pairs import DECISIONS, PairRegister
+from shared.contract.rules import Cell
+from shared.privacy.amounts import parse_nano
+from testing.invented.pairs import DECISIONS, PairRegister
 from testing.many_releases import released_changes, released_totals
 from testing.truths import holds
 

@@ -21,10 +21,10 @@ from holder_service.mechanisms.laplace import LaplaceMechanism
 from pafer_demo.model import trained_tree
 from pafer_demo.open_data import OpenData
 from pafer_demo.register import register
-from shared.amounts import parse_nano
-from shared.datasets import DatasetDescription
-from shared.rules import Cell
-from testing.invented_strata import StratifiedRegister
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Cell
+from shared.privacy.amounts import parse_nano
+from testing.invented.strata import StratifiedRegister
 from testing.many_releases import released_strata
 from testing.registers import REGISTER
 from testing.truths import true_parity

@@ -33,8 +33,8 @@ from rich.table import Table
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
 
 GROUPS = tuple("ABCDEFGH")
 SCHEMA = Schema(

@@ -42,8 +42,8 @@ from holder_service.records.engines import EncodedVersion, Engine
 from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
-from holder_service.settings import SparkSettings
-from shared import limits
+from holder_service.settings.holder import SparkSettings
+from shared.wire import limits
 from testing.encoded_records import record_files
 
 PARQUET: Final = "application/vnd.apache.parquet"

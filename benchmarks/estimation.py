@@ -21,7 +21,7 @@ from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, Supports
 from auditor_client.estimation.odds import estimate_equalized_odds
 from auditor_client.estimation.posterior import estimate_parity
-from shared.noise import (
+from shared.privacy.noise import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     ExponentialNoise,

@@ -34,17 +34,17 @@ from auditor_client.findings.looks import Looks
 from benchmarks.hundred_audits_page import Summary, picture, table, write
 from holder_service.mechanisms.sparse_vector import SparseVectorState
 from holder_service.records.counting import TrueCounts
-from holder_service.services.priced import PricedPlan
-from holder_service.services.priced_watch import PricedWatch
-from holder_service.services.refining import Refined
+from holder_service.services.releases.priced import PricedPlan
+from holder_service.services.releases.priced_watch import PricedWatch
+from holder_service.services.releases.refining import Refined
 from holder_service.storage.datasets import Dataset
-from shared.amounts import EPSILON_NANO_MIN, NANO_PER_UNIT, NO_LOSS, Loss, format_nano
-from shared.capacity import rho_nano_read_as
-from shared.charges import SUM, AccountTerms
-from shared.plans import Plan
-from shared.relations import NeighbouringRelation
-from shared.releases import AnswerToRequest, ReleasedBatch
-from shared.watches import Watch
+from shared.contract.relations import NeighbouringRelation
+from shared.kinds.plans import Plan
+from shared.kinds.releases import AnswerToRequest, ReleasedBatch
+from shared.kinds.watches import Watch
+from shared.privacy.amounts import EPSILON_NANO_MIN, NANO_PER_UNIT, NO_LOSS, Loss, format_nano
+from shared.privacy.capacity import rho_nano_read_as
+from shared.privacy.charges import SUM, AccountTerms
 from testing.registers import LOANS
 
 MONTHS: Final = 100

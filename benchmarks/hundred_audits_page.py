@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from auditor_client.estimation.results import Estimate
 from auditor_client.text import loss_words
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 
 PAGE: Final = Path("docs/time.md")
 PICTURE: Final = PAGE.with_suffix(".svg")

@@ -21,8 +21,8 @@ from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.results import Verdict
 from benchmarks.accuracy import published_cases
-from shared.amounts import parse_nano
-from testing.invented_registers import Register
+from shared.privacy.amounts import parse_nano
+from testing.invented.registers import Register
 from testing.many_releases import additive, released_totals
 from testing.truths import holds, is_wrong, true_parity
 

@@ -20,8 +20,8 @@ from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray, SizeBounds
 from auditor_client.estimation.totals import KnownTotals
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
-from testing.invented_registers import Register
+from shared.privacy.amounts import parse_nano
+from testing.invented.registers import Register
 from testing.many_releases import released_totals
 from testing.truths import holds, true_parity
 

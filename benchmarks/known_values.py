@@ -16,7 +16,7 @@ import numpy as np
 
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.many_releases import parity_ranges
-from testing.invented_registers import EPSILONS, Register
+from testing.invented.registers import EPSILONS, Register
 from testing.many_releases import additive, released_totals
 
 LEVEL: Final = 0.95

@@ -28,8 +28,8 @@ from rich.table import Table
 from holder_service.records.encoded import Records, load_records
 from holder_service.records.linked import LinkedValues, read_linked
 from holder_service.records.person_keys import PersonSecret
-from shared.columns import DerivedColumn
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import DerivedColumn
 
 SCHEMA: Final = Schema(
     person_key="person", columns=(Column(name="sex", type="category", categories=("F", "M"), sensitive=True),)

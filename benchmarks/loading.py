@@ -35,7 +35,7 @@ from rich.table import Table
 
 from holder_service.records.encoded import load_records
 from holder_service.records.person_keys import PersonSecret
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 MEDIA_TYPES: Final = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 CATEGORIES: Final = {"status": 2, "region": 5, "sector": 16, "country": 60, "sex": 2}

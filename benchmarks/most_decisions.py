@@ -40,9 +40,9 @@ from auditor_client.estimation.results import Verdict
 from benchmarks.accuracy import EPSILONS, LEVEL, THRESHOLD, Case, grid_cases, published_cases
 from benchmarks.narrowest_intervals import REACH_SCALES, power, ranges_by_edition
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
-from shared.noise import DiscreteLaplaceNoise
-from testing.invented_registers import Register
+from shared.privacy.amounts import parse_nano
+from shared.privacy.noise import DiscreteLaplaceNoise
+from testing.invented.registers import Register
 from testing.truths import ROUNDING, is_wrong
 
 SIZES: Final = (1 - LEVEL, (1 - LEVEL) / 2)
@@ -79,7 +79,7 @@ class Row:
 
 
 def invented_cases() -> list[Case]:
-    """Of `testing.invented_registers`."""
+    """Of `testing.invented.registers`."""
     registers = (Register.invented(seed, groups_max=16, people_min=1) for seed in range(REGISTERS))
     return [Case(f"register {seed}", register.favourable, register.sizes) for seed, register in enumerate(registers)]
 

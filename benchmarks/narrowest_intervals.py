@@ -39,8 +39,8 @@ from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from benchmarks.accuracy import DRAWS, EPSILONS, LEVEL, Case, grid_cases
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
-from shared.noise import DiscreteLaplaceNoise
+from shared.privacy.amounts import parse_nano
+from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.many_releases import released_totals
 
 SIZE: Final = 1 - LEVEL

@@ -33,9 +33,9 @@ from holder_service.mechanisms.calibration import mechanism_of
 from pafer_demo.model import trained_tree
 from pafer_demo.open_data import LOADERS, OpenData, OpenDataMissing
 from pafer_demo.register import register
-from shared.datasets import DatasetDescription
-from shared.rules import Cell
-from testing.invented_questions import release_of
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Cell
+from testing.invented.questions import release_of
 from testing.registers import REGISTER
 
 BAR: Final = 0.15

@@ -27,13 +27,13 @@ from holder_service.app import GC_THRESHOLD
 from holder_service.domain.admitted import admitted_paths
 from holder_service.domain.decision_diagram import DecisionDiagram
 from holder_service.domain.pricing import price
-from holder_service.services.priced import PricedPlan
+from holder_service.services.releases.priced import PricedPlan
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.documents import strict_document
-from shared import limits
-from shared.charges import SUM
-from shared.plans import Plan, check_size, identity
-from shared.relations import NeighbouringRelation
+from shared.contract.relations import NeighbouringRelation
+from shared.kinds.plans import Plan, check_size, identity
+from shared.privacy.charges import SUM
+from shared.wire import limits
 from testing.hostile_plans import HOSTILE, SCHEMA, balanced_tree, tree
 
 DATASET = Dataset(

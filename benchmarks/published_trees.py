@@ -7,8 +7,8 @@ from typing import Final
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
 from holder_service.records.encoded import Records, load_records
 from pafer_demo.open_data import LOADERS
-from shared.rules import Predicate
-from shared.schema import Schema
+from shared.contract.rules import Predicate
+from shared.contract.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,13 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.releases import RECORDS, fresh_plan
-from holder_service.services import access, releases
-from holder_service.services.asked import AskedRelease
-from holder_service.services.releases import DrawnRelease
+from holder_service.services.accounts import access
+from holder_service.services.releases import releases
+from holder_service.services.releases.asked import AskedRelease
+from holder_service.services.releases.releases import DrawnRelease
 from holder_service.web.edge.documents import strict_document
-from shared import limits
-from shared.plans import Plan
+from shared.kinds.plans import Plan
+from shared.wire import limits
 from testing.holders import TestedHolder, running_holder
 from testing.postgres import empty_store
 from testing.registers import register_csv

@@ -36,11 +36,11 @@ from rich.table import Table
 from sqlalchemy import insert
 
 from holder_service.domain.ledger import Event
-from holder_service.services.ledger_store import LedgerStore, Transaction
+from holder_service.services.ledger.store import LedgerStore, Transaction
 from holder_service.storage import ledger, releases, tables
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.releases import StoredRelease
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 from testing.holders import FORKING, Served, TestedHolder, running_holder, serving
 from testing.postgres import empty_store
 from testing.registers import plan, register_csv

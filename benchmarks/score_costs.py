@@ -18,8 +18,8 @@ from benchmarks.scoring import COLUMNS, best_s, encoded
 from holder_service.domain.column_times import STEP_S, steps_of
 from holder_service.records.encoded import CHUNK_RECORDS_MAX
 from holder_service.records.scoring import Scores
-from shared.rules import Predicate, Rule
-from shared.scores import (
+from shared.contract.rules import Predicate, Rule
+from shared.scores.documents import (
     Axis,
     Case,
     Dense,

@@ -36,9 +36,9 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, encode_column, load_records
 from holder_service.records.scoring import Scores, score_values
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
-from shared.scores import Document, Product, ScoreTree, Terms, Trees
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
+from shared.scores.documents import Document, Product, ScoreTree, Terms, Trees
 
 COLUMNS: Final = 20
 TRAINED_ON: Final = 50_000

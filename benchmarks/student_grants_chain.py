@@ -28,8 +28,8 @@ from auditor_client.estimation.results import Estimate
 from benchmarks.student_grants_draws import COVERAGE_MIN, FALSE_ALARM
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from pafer_demo.open_data import data_directory
-from shared.amounts import parse_nano
-from testing.invented_chains import ChainRegister, claims
+from shared.privacy.amounts import parse_nano
+from testing.invented.chains import ChainRegister, claims
 from testing.many_releases import released
 from testing.truths import all_hold
 

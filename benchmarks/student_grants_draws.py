@@ -14,8 +14,8 @@ from auditor_client.estimation.measurements import IntArray, Measurement, NoisyC
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Estimate, RatioKind
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import format_nano, parse_nano
-from shared.schema import Group
+from shared.contract.schema import Group
+from shared.privacy.amounts import format_nano, parse_nano
 from testing.many_releases import released
 
 WITHIN: Final = (5.8, 6.7)

@@ -21,12 +21,12 @@ from holder_service.learning.measuring import Measuring
 from holder_service.records.engines import EncodedVersion
 from holder_service.records.local_engine import LocalEngine
 from pafer_demo.open_data import OpenData
-from shared.relations import NeighbouringRelation
-from shared.rules import Predicate
-from shared.schema import Schema
-from shared.score_arrays import score_column
-from shared.scores import Document
-from shared.trainings import TrainedCounts, TrainedScore, TrainedTree, Training, TrainingFeature
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Predicate
+from shared.contract.schema import Schema
+from shared.kinds.trainings import TrainedCounts, TrainedScore, TrainedTree, Training, TrainingFeature
+from shared.scores.arrays import score_column
+from shared.scores.documents import Document
 from testing.encoded_records import loaded_columns
 
 BINS: Final = 16

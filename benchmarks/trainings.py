@@ -32,7 +32,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from benchmarks.judged_decisions import Judged
 from benchmarks.trained_models import FIVE, BoolArray, Parts, fairly, leaf_counts, train
 from pafer_demo.open_data import adult
-from shared.trainings import TrainedScore
+from shared.kinds.trainings import TrainedScore
 
 WANTED: Final = 0.8
 GROUP: Final = "sex"

@@ -34,7 +34,7 @@ from auditor_client.findings.looks import Looks
 from benchmarks.accuracy import Case, published_cases
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.mechanisms.refining import FineNoise
-from shared.amounts import NANO_PER_UNIT, Loss, parse_nano
+from shared.privacy.amounts import NANO_PER_UNIT, Loss, parse_nano
 from testing.truths import holds, is_wrong
 
 LEVEL: Final = 0.95

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import httpx
 
-from shared.amounts import format_nano, parse_nano
-from shared.plans import Plan, identity
+from shared.kinds.plans import Plan, identity
+from shared.privacy.amounts import format_nano, parse_nano
 from testing.holders import TestedHolder
 from testing.registers import (
     DECLARATION,

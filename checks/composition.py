@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 from holder_service.domain.disjointness import disjoint_classes
-from shared.limits import INTEGER_MAX
-from shared.rules import Cell, Predicate, Record, Rule
-from shared.schema import Column, Schema
-from testing.invented_plans import distinguishing_values
+from shared.contract.rules import Cell, Predicate, Record, Rule
+from shared.contract.schema import Column, Schema
+from shared.wire.limits import INTEGER_MAX
+from testing.invented.plans import distinguishing_values
 
 NEAR: Final = (0.0, 5e-324, 0.1 + 0.2, 1.0, 2.5, 3.0, float(INTEGER_MAX))
 FAR: Final = (-sys.float_info.max, -(2.0**60), -INTEGER_MAX - 1.0, 2.0**60, sys.float_info.max)

@@ -28,8 +28,8 @@ from scipy import stats
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
 
 FREQUENT: Final = 1e6
 """The value that many people have, and that rules cut just below."""

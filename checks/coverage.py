@@ -19,7 +19,7 @@ and every release is estimated:
 - `joint`: all intervals of a joint report at once, and all its verdicts, of registers of 2 to 16 groups of 1 to 5 000
   people;
 - `judged`: ratio and difference of the groups that are large enough, with groups right at the cut, as
-  `testing.invented_registers.judged_register` makes them; the truth is that of the groups judged in the same release;
+  `testing.invented.registers.judged_register` makes them; the truth is that of the groups judged in the same release;
 - `joined`: ratio and difference from several answers about the same people that together cost ε, of registers of 2 to
   16 groups of 1 to 5 000 people, as `checks.coverage_of_joined` asks them; and how often no verdict at 0.8 is wrong;
 - `known-totals`: with the groups' sizes known, exactly or within bounds or of some groups, K = 2 to 16 of 1 to 5 000
@@ -69,14 +69,14 @@ from checks.coverage_of_joined import joined_releases, questions
 from checks.coverage_of_scores import figures_of, held, releases, scored
 from checks.coverage_together import PopulationOfGroups, jointly_held
 from holder_service.mechanisms.exponential import ExponentialMechanism
-from shared.amounts import parse_nano
-from shared.noise import AdditiveNoise, KeptValue, RandomisedResponseNoise
-from shared.schema import Group
-from testing.invented_chains import ChainRegister
-from testing.invented_pairs import PairRegister
-from testing.invented_registers import Register, judged_register
-from testing.invented_scores import ScoredRegister
-from testing.invented_strata import StratifiedRegister
+from shared.contract.schema import Group
+from shared.privacy.amounts import parse_nano
+from shared.privacy.noise import AdditiveNoise, KeptValue, RandomisedResponseNoise
+from testing.invented.chains import ChainRegister
+from testing.invented.pairs import PairRegister
+from testing.invented.registers import Register, judged_register
+from testing.invented.scores import ScoredRegister
+from testing.invented.strata import StratifiedRegister
 from testing.many_releases import (
     RUNS_AT_ONCE,
     AdditiveMechanism,

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from auditor_client.estimation.results import Estimate, JudgedFigures, RatioKind
-from testing.invented_registers import Register
+from testing.invented.registers import Register
 from testing.truths import is_wrong
 
 EPSILONS: Final = ("0.02", "0.05", "0.1", "0.2", "0.5", "1")

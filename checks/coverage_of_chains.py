@@ -12,8 +12,8 @@ from auditor_client.estimation.chain_figures import ChainComparison, ChainFigure
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
-from shared.noise import AdditiveNoise
-from testing.invented_chains import ChainRegister, claims, quotients
+from shared.privacy.noise import AdditiveNoise
+from testing.invented.chains import ChainRegister, claims, quotients
 from testing.truths import all_hold
 
 

@@ -11,9 +11,9 @@ from typing import Final
 
 from auditor_client.estimation.measurements import ComplementKind, IntArray
 from auditor_client.estimation.totals import CountedTotals
-from shared.amounts import parse_nano
-from shared.noise import AdditiveNoise
-from testing.invented_registers import Register
+from shared.privacy.amounts import parse_nano
+from shared.privacy.noise import AdditiveNoise
+from testing.invented.registers import Register
 from testing.many_releases import AdditiveMechanism, additive, released_totals
 
 KINDS: Final = 4

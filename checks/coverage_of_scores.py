@@ -15,8 +15,8 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.score_bands import ScoreEstimator, ScoreFigures, ThresholdCurve
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.noise import AdditiveNoise
-from testing.invented_scores import ScoredRegister
+from shared.privacy.noise import AdditiveNoise
+from testing.invented.scores import ScoredRegister
 from testing.many_releases import released
 from testing.truths import all_hold, holds, true_parity
 

@@ -9,7 +9,7 @@ import numpy as np
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.strata import estimate_strata
-from testing.invented_strata import StratifiedRegister
+from testing.invented.strata import StratifiedRegister
 from testing.truths import all_hold, holds, true_parity
 
 

@@ -25,9 +25,9 @@ from auditor_client.findings.insight import parity_of
 from auditor_client.findings.reading import Reading
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.noise import AdditiveNoise
-from shared.schema import Group
-from testing.invented_registers import EPSILONS
+from shared.contract.schema import Group
+from shared.privacy.noise import AdditiveNoise
+from testing.invented.registers import EPSILONS
 from testing.many_releases import released
 from testing.truths import all_hold, holds, is_wrong, true_parity
 

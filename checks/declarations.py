@@ -30,15 +30,15 @@ from rich.table import Table
 
 from holder_service.domain.errors import HolderError
 from holder_service.domain.ledger import Balance, Event
-from holder_service.services import datasets as service
-from holder_service.services import populations
-from holder_service.services.holder import Holder, initialise
-from holder_service.services.ledger_store import Transaction
+from holder_service.services.accounts import populations
+from holder_service.services.datasets import datasets as service
+from holder_service.services.ledger.store import Transaction
+from holder_service.services.running.holder import Holder, initialise
 from holder_service.storage import datasets, ledger
-from shared.amounts import Loss
-from shared.datasets import DatasetDeclaration
-from shared.relations import NeighbouringRelation
-from shared.schema import Schema
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.schema import Schema
+from shared.privacy.amounts import Loss
 from testing.holders import settings_in
 
 ACTOR: Final = "administrator"

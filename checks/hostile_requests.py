@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from shared import limits
+from shared.wire import limits
 from testing.hostile_plans import HOSTILE
 from testing.huge_bodies import HUGE, with_json
 from testing.registers import plan, training

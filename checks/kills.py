@@ -41,14 +41,14 @@ from sqlalchemy import select
 from checks.asked_kinds import HUNTED, PLANS, AskedKind
 from holder_service.storage.database import Database
 from holder_service.storage.tables import releases, watches
-from shared.watches import ANSWER_KIND
+from shared.kinds.watches import ANSWER_KIND
 from testing.holders import Served, TestedHolder, forked, running_holder
 from testing.postgres import empty_store
 from testing.registers import plan
 from testing.waits import wait_until
 
 CLIENTS: Final = 4
-BEGINS: Final = "holder_service.services.releases.prepare"
+BEGINS: Final = "holder_service.services.releases.releases.prepare"
 COMMIT_S: Final = 0.003
 """Within about this time after it was begun, a commit is on disk."""
 
@@ -74,24 +74,24 @@ class Step:
     within_s: float = 0.0
 
 
-_SERVICE: Final = "holder_service.services.releases"
+_SERVICE: Final = "holder_service.services.releases.releases"
 _STORAGE: Final = "holder_service.storage"
 _COMMIT: Final = "sqlalchemy.engine.default.DefaultDialect.do_commit"
 _SEND: Final = "uvicorn.protocols.http.httptools_impl.RequestResponseCycle.send"
 
 _BEFORE: Final = (
-    Step("authenticated", "holder_service.services.access.authenticate"),
+    Step("authenticated", "holder_service.services.accounts.access.authenticate"),
     Step("no stored release found", f"{_STORAGE}.releases.find_release"),
     Step("budget checked", f"{_SERVICE}._require_funds"),
 )
 _PLANNED: Final = (
-    Step("validated", "shared.plans.Plan.check"),
+    Step("validated", "shared.kinds.plans.Plan.check"),
     Step("priced", "holder_service.domain.pricing.price"),
     Step("counted", "holder_service.records.counting.count_cells"),
-    Step("noise added", "holder_service.services.priced.PricedPlan._noisy_batches"),
+    Step("noise added", "holder_service.services.releases.priced.PricedPlan._noisy_batches"),
 )
 _LEARNED: Final = (
-    Step("validated", "shared.trainings.Training.check"),
+    Step("validated", "shared.kinds.trainings.Training.check"),
     Step("priced", "holder_service.learning.fair_tree.steps"),
     Step("counted for the first level", "holder_service.records.counting.count_cells"),
     Step("first level chosen", "holder_service.learning.measuring.Measuring.choices"),
@@ -101,16 +101,16 @@ _LEARNED: Final = (
     Step("learned", "holder_service.learning.fair_tree.learn"),
 )
 _WATCHED: Final = (
-    Step("validated", "shared.watches.Watch.check"),
+    Step("validated", "shared.kinds.watches.Watch.check"),
     Step("priced", "holder_service.domain.pricing.price"),
     Step("threshold drawn", "holder_service.mechanisms.sparse_vector.SparseVectorMechanism.begun"),
 )
-_WATCHING: Final = "holder_service.services.watching"
+_WATCHING: Final = "holder_service.services.releases.watching"
 _ANSWERED: Final = (
     Step("threshold written", f"{_STORAGE}.watches.store"),
     Step("first version to be answered", f"{_WATCHING}.keep"),
     Step("answer begun", f"{_WATCHING}.draw", "call", charged=None),
-    Step("distance found", "holder_service.services.priced_watch.PricedWatch.distance", charged=None),
+    Step("distance found", "holder_service.services.releases.priced_watch.PricedWatch.distance", charged=None),
     Step("answer drawn", f"{_WATCHING}.draw", charged=None),
     Step("answer's transaction begun", f"{_WATCHING}.enter", "call", charged=None),
     Step("answer written", f"{_WATCHING}.enter", charged=None),
@@ -119,14 +119,14 @@ _ANSWERED: Final = (
     Step("answer anchored", f"{_STORAGE}.anchor.Anchor.advance", which=2, charged=None),
 )
 _REFINED: Final = (
-    Step("refined answer found", "holder_service.services.refining.find"),
-    Step("comparable", "shared.refining.require_refines"),
+    Step("refined answer found", "holder_service.services.releases.refining.find"),
+    Step("comparable", "shared.kinds.refining.require_refines"),
     Step("finer noise drawn", "holder_service.mechanisms.refining.RefinedLaplaceMechanism.release"),
-    Step("found refinable under lock", "holder_service.services.refining.require_refinable", which=2),
+    Step("found refinable under lock", "holder_service.services.releases.refining.require_refinable", which=2),
 )
 _ONCE: Final = ("approval-requested", "approval-decided")
 """Entries of which there is one about each plan: if a kill lost one, it was asked or decided again."""
-_APPROVALS: Final = "holder_service.services.approvals"
+_APPROVALS: Final = "holder_service.services.releases.approvals"
 _APPROVED: Final = (
     Step("no approval found", f"{_APPROVALS}.permitted"),
     Step("request's entry written", f"{_STORAGE}.approvals.put", "call"),
@@ -149,7 +149,7 @@ _APPROVED: Final = (
 _AFTER: Final = (
     Step("drawn", f"{_SERVICE}.draw"),
     Step("deadline waited for", f"{_SERVICE}.enter", "call"),
-    Step("transaction begun", "holder_service.services.ledger_store.Transaction.__init__"),
+    Step("transaction begun", "holder_service.services.ledger.store.Transaction.__init__"),
     Step("limits checked under lock", f"{_SERVICE}._require_funds", which=2),
     Step("charge and entry written", f"{_STORAGE}.ledger.append"),
     Step("release written", f"{_STORAGE}.releases.store"),

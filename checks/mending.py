@@ -26,8 +26,8 @@ from scipy import stats
 
 from auditor_client.estimation.leaf_choices import ChoiceBounds, LeafCounts
 from auditor_client.estimation.mending import cheapest
-from shared.amounts import parse_nano
-from testing.invented_leaves import InventedLeaves
+from shared.privacy.amounts import parse_nano
+from testing.invented.leaves import InventedLeaves
 from testing.many_releases import additive, released
 from testing.truths import ROUNDING, holds
 

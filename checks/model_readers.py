@@ -27,9 +27,9 @@ from auditor_client.models.domains import Line
 from auditor_client.models.inventing import Invented, invent
 from auditor_client.models.read_model import ModelRequest, ReadModel
 from auditor_client.models.sklearn_scores import one_job, read_uncompared
-from shared.schema import Schema
-from testing.invented_classifiers import KINDS, Kind, invent_classifier
-from testing.invented_models import SCHEMA, people
+from shared.contract.schema import Schema
+from testing.invented.classifiers import KINDS, Kind, invent_classifier
+from testing.invented.models import SCHEMA, people
 
 Read = Callable[[int], tuple[ReadModel, Schema, Ask]]
 """From a seed to a model that was read, and whom to compare it with."""

@@ -22,7 +22,7 @@ from rich.progress import track
 from rich.table import Table
 
 from checks.asked_kinds import KINDS, PLANS, AskedKind
-from shared.amounts import format_nano, parse_nano
+from shared.privacy.amounts import format_nano, parse_nano
 from testing.holders import TestedHolder, forked, running_holder
 from testing.postgres import empty_store
 

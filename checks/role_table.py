@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from holder_service.web.edge.roles import ROLES
-from shared.datasets import Role
+from shared.contract.datasets import Role
 from testing.interface_walk import new_holder, operations_of
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "roles.md"

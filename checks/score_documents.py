@@ -27,13 +27,13 @@ from rich.console import Console
 from checks.changed_documents import changed
 from holder_service.records.encoded import Records
 from holder_service.records.scoring import score_values
-from shared import limits
-from shared.problems import PlanRefused
-from shared.schema import Column
-from shared.score_values import score_value
-from shared.scores import Document, check_document, values_of
+from shared.contract.schema import Column
+from shared.scores.documents import Document, check_document, values_of
+from shared.scores.values import score_value
+from shared.wire import limits
+from shared.wire.problems import PlanRefused
 from testing.encoded_records import encoded_people
-from testing.invented_documents import SCHEMA, Person, invented_document, invented_people
+from testing.invented.documents import SCHEMA, Person, invented_document, invented_people
 
 READ: Final = TypeAdapter[Document](Document)
 WARM_UP: Final = 200

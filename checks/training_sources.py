@@ -24,7 +24,7 @@ from holder_service.learning.coordinates import Coordinates
 from holder_service.learning.pflr import FAIRNESS_UNIT, OBJECTIVE_UNIT, steps
 from holder_service.learning.quadratic import minimiser, penalised_minimiser
 from pafer_demo.open_data import adult, data_directory
-from testing.invented_trainings import SCHEMA, training
+from testing.invented.trainings import SCHEMA, training
 
 FloatArray = npt.NDArray[np.float64]
 Vector = tuple[Fraction, ...]

@@ -26,7 +26,7 @@ from auditor_client.estimation.drawing import LATEST
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.results import Verdict
 from checks.coverage import BAR, CHANCE, LEVEL, Task, totals_of_releases
-from testing.invented_registers import Register, judged_register
+from testing.invented.registers import Register, judged_register
 from testing.truths import holds, is_wrong
 
 THRESHOLD: Final = 0.8

@@ -20,7 +20,7 @@ from rich.table import Table
 from holder_service.domain.verdict_distance import GroupCounts, verdict_distance
 from holder_service.mechanisms.sparse_vector import SparseVectorMechanism, UsedUp
 from holder_service.privacy_audit.clopper_pearson import lower_limit, upper_limit
-from shared.amounts import NANO_PER_UNIT
+from shared.privacy.amounts import NANO_PER_UNIT
 
 Answers = tuple[bool, ...]
 _Grid = npt.NDArray[np.int64]

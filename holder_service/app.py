@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.core_dumps import forbid_core_dumps
-from holder_service.private_files import keep_new_files_private
-from holder_service.services.holder import Holder
-from holder_service.settings import Settings
+from holder_service.files.core_dumps import forbid_core_dumps
+from holder_service.files.private import keep_new_files_private
+from holder_service.services.running.holder import Holder
+from holder_service.settings.holder import Settings
 from holder_service.web.console import overview as console
 from holder_service.web.edge import problems
 from holder_service.web.edge.addresses import AddressesWithoutNul

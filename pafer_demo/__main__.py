@@ -15,12 +15,12 @@ import typer
 from rich.console import Console
 
 from auditor_client import Auditor, AuditorError
-from holder_service.private_files import keep_new_files_private
+from holder_service.files.private import keep_new_files_private
 from pafer_demo import administration, auditor_side
 from pafer_demo.holder_process import DemoFailed, initialise, running_holder
 from pafer_demo.open_data import OpenData, OpenDataMissing, adult
 from pafer_demo.register import register
-from shared.amounts import InvalidAmount, format_nano, parse_nano
+from shared.privacy.amounts import InvalidAmount, format_nano, parse_nano
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts")

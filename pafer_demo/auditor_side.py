@@ -29,7 +29,7 @@ from pafer_demo.model import (
 )
 from pafer_demo.open_data import OpenData
 from pafer_demo.register import register
-from shared.amounts import format_nano
+from shared.privacy.amounts import format_nano
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 EPSILON: Final = "0.5"

@@ -6,8 +6,8 @@ value stands first in its column.
 
 from typing import Final
 
-from shared.datasets import DatasetDeclaration
-from shared.schema import Column
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.schema import Column
 
 PERSON_KEY: Final = "person"
 

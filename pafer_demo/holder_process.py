@@ -14,8 +14,8 @@ from typing import IO, Final
 import httpx
 
 from holder_service.domain.errors import HolderError
-from holder_service.services import holder
-from holder_service.settings import Settings
+from holder_service.services.running import holder
+from holder_service.settings.holder import Settings
 
 START_S_MAX: Final = 300.0
 STOP_S_MAX: Final = 15.0

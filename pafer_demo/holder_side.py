@@ -9,9 +9,9 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from holder_service.cli.calls import clear_errors
-from holder_service.durable_files import durable_file
-from holder_service.private_files import keep_new_files_private
-from holder_service.settings import Settings
+from holder_service.files.durable import durable_file
+from holder_service.files.private import keep_new_files_private
+from holder_service.settings.holder import Settings
 from pafer_demo.administration import AUDITOR, prepare
 from pafer_demo.holder_process import DemoFailed, HolderProcess, initialise, running_holder
 from pafer_demo.register import register

@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from pafer_demo.declarations import ADULT, COMPAS, GERMAN, PERSON_KEY
-from shared.datasets import DatasetDeclaration
-from shared.schema import Column
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.schema import Column
 
 SHA256: Final = {
     "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from pafer_demo.declarations import PERSON_KEY, category, integer, label
 from pafer_demo.open_data import OpenData
-from shared.datasets import DatasetDeclaration
-from shared.metadata import ColumnWords, DatasetMetadata
-from shared.schema import Column
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.metadata import ColumnWords, DatasetMetadata
+from shared.contract.schema import Column
 
 PEOPLE: Final = 50_000
 PEOPLE_TO_TRAIN_ON: Final = 20_000

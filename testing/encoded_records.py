@@ -13,8 +13,8 @@ from holder_service.records.files import RecordFiles
 from holder_service.records.formats import Upload
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
-from shared.rules import Record
-from shared.schema import Schema
+from shared.contract.rules import Record
+from shared.contract.schema import Schema
 
 PARQUET: Final = "application/vnd.apache.parquet"
 _ARROW_TYPES: Final = {"boolean": pa.bool_(), "category": pa.string(), "integer": pa.int64(), "number": pa.float64()}

@@ -67,7 +67,7 @@ def installed(folder: Path, wheel: Path, extras: Sequence[str]) -> Environment:
     """A new environment with the wheel and some of its extras, in the versions that the project is tested with."""
     venv.create(folder, with_pip=True)
     tested = folder / "tested.txt"
-    pins = re.findall(r"^([\w.-]+==[^\s\\]+(?: ;[^\\\n]*)?)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    pins = re.findall(r"^([\w.-]+==[^\s\\]+(?: ;[^\\\n]*)?)", (ROOT / "requirements/all.txt").read_text(), re.MULTILINE)
     tested.write_text("\n".join(pins))
     wanted = f"{wheel}[{','.join(extras)}]"
     _run(

@@ -9,10 +9,10 @@ from auditor_client.audits.stored_answers import finding
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
-from shared.releases import SigningKey
-from testing.invented_audits import invented_audit
-from testing.invented_people import PEOPLE
-from testing.invented_questions import FOUR_LEAVES, Person, exact_release, question
+from shared.kinds.releases import SigningKey
+from testing.invented.audits import invented_audit
+from testing.invented.people import PEOPLE
+from testing.invented.questions import FOUR_LEAVES, Person, exact_release, question
 
 KEY: Final[SigningKey] = invented_audit().key
 

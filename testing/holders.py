@@ -22,12 +22,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from holder_service.app import create_app
-from holder_service.services import preparation
-from holder_service.services.apart import READING
-from holder_service.services.holder import Holder, initialise
-from holder_service.settings import Settings
+from holder_service.services.columns import preparation
+from holder_service.services.running.holder import Holder, initialise
+from holder_service.services.work.apart import READING
+from holder_service.settings.holder import Settings
 from holder_service.web.edge.connections import SERVER_OPTIONS
-from shared.releases import SigningKeys
+from shared.kinds.releases import SigningKeys
 from testing.http_clients import AUTHORITIES
 from testing.ports import reserved_port
 from testing.registers import DECLARATION, register_csv

@@ -7,9 +7,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from shared import limits
-from shared.plans import Plan, check_size
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
+from shared.kinds.plans import Plan, check_size
+from shared.wire import limits
 from testing import registers
 
 CATEGORIES: Final = tuple(f"c{index}" for index in range(limits.CATEGORIES_PER_COLUMN_MAX))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from shared import limits
+from shared.wire import limits
 from testing.documents import put
 from testing.registers import plan
 

@@ -21,7 +21,7 @@ from joserfc.jws import JWSRegistry
 
 from holder_service.identity.published import Published
 from holder_service.identity.tokens import Tokens
-from holder_service.oidc_settings import OidcSettings
+from holder_service.settings.oidc import OidcSettings
 from testing.http_servers import serving_http
 from testing.ports import reserved_port
 from testing.waits import wait_until

@@ -15,11 +15,11 @@ from typing import Any, Final, Protocol
 
 import httpx
 
-from holder_service.oidc_settings import OidcSettings
 from holder_service.records.progress import followed
-from holder_service.services.holder import initialise
+from holder_service.services.running.holder import initialise
+from holder_service.settings.oidc import OidcSettings
 from holder_service.storage.anchor import Anchor
-from shared.releases import LedgerPosition
+from shared.kinds.releases import LedgerPosition
 from testing.holders import TestedHolder, opened, settings_in
 from testing.registers import DECLARATION, LEARNABLE, learnable_csv, plan, register_csv, training, watch
 from testing.waits import wait_until

@@ -6,7 +6,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Literal
 
-from shared.amounts import NANO_PER_UNIT, AccountKind
+from shared.privacy.amounts import NANO_PER_UNIT, AccountKind
 
 Outcome = Literal[
     "again", "released", "not-found", "no-records", "version-gone", "conflict", "invalid-plan", "invalid-request",

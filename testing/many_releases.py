@@ -17,10 +17,10 @@ from auditor_client.estimation.totals import CountedTotals
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import Loss
-from shared.noise import AdditiveNoise
-from testing.invented_pairs import DECISIONS, PairRegister
-from testing.invented_strata import StratifiedRegister
+from shared.privacy.amounts import Loss
+from shared.privacy.noise import AdditiveNoise
+from testing.invented.pairs import DECISIONS, PairRegister
+from testing.invented.strata import StratifiedRegister
 
 AdditiveMechanism = LaplaceMechanism | GaussianMechanism
 RUNS_AT_ONCE: Final = 50

@@ -5,7 +5,7 @@ from typing import Any, Final
 import httpx
 
 from holder_service.web.edge.problems import STATUS_BY_CODE
-from shared.problems import PROBLEM_MEDIA_TYPE, TITLES
+from shared.wire.problems import PROBLEM_MEDIA_TYPE, TITLES
 from testing.holders import TestedHolder
 
 ANSWER_BYTES_MAX: Final = 16_384

@@ -5,9 +5,9 @@ import random
 from collections.abc import Sequence
 from typing import Any, Final
 
-from shared.canonical import sha256_name
-from shared.datasets import DatasetDescription, Limits
-from shared.schema import Column
+from shared.contract.datasets import DatasetDescription, Limits
+from shared.contract.schema import Column
+from shared.wire.canonical import sha256_name
 
 DECLARATION: Final[dict[str, Any]] = {
     "person_key": "id",

@@ -17,15 +17,9 @@ from urllib.parse import unquote
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from shared.amounts import NANO_PER_UNIT, NO_LOSS, Loss, format_nano
-from shared.canonical import sha256_name
-from shared.columns import ColumnDescription, DerivedColumn, column_id
-from shared.datasets import DatasetDescription
-from shared.identity_providers import SignInOffer
-from shared.noise import DiscreteLaplaceNoise
-from shared.nonces import draw_nonce
-from shared.plans import Batch, BatchQuote, Plan, Quote, identity
-from shared.releases import (
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.plans import Batch, BatchQuote, Plan, Quote, identity
+from shared.kinds.releases import (
     Answer,
     Entered,
     LedgerPosition,
@@ -34,7 +28,13 @@ from shared.releases import (
     signature_of,
     signed_bytes,
 )
-from shared.trainings import Training, TrainingAnswer
+from shared.kinds.trainings import Training, TrainingAnswer
+from shared.privacy.amounts import NANO_PER_UNIT, NO_LOSS, Loss, format_nano
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.scores.columns import ColumnDescription, DerivedColumn, column_id
+from shared.wire.canonical import sha256_name
+from shared.wire.identity_providers import SignInOffer
+from shared.wire.nonces import draw_nonce
 from testing.http_servers import serving_http
 from testing.registers import REGISTER
 from testing.simulated_trainings import training_answer, training_quote

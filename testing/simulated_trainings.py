@@ -5,14 +5,11 @@ from typing import Any
 
 from holder_service.learning.features import binned
 from holder_service.learning.learners import LEARNERS
-from shared.datasets import DatasetDescription
-from shared.noise import DiscreteLaplaceNoise
-from shared.nonces import draw_nonce
-from shared.relations import NeighbouringRelation
-from shared.rules import Cell, Predicate, Rule
-from shared.scores import Document, RuleTerm, TableTerm, Terms
-from shared.trained_scores import GROUP_SCORE, LABEL_SCORE
-from shared.trainings import (
+from shared.contract.datasets import DatasetDescription
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.kinds.trained_scores import GROUP_SCORE, LABEL_SCORE
+from shared.kinds.trainings import (
     FairLinear,
     FairTree,
     LeafHistogram,
@@ -28,6 +25,9 @@ from shared.trainings import (
     TrainingQuote,
     training_identity,
 )
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.scores.documents import Document, RuleTerm, TableTerm, Terms
+from shared.wire.nonces import draw_nonce
 
 
 def loans_training(epsilon: str = "1", **changes: Any) -> Training:

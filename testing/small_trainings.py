@@ -8,10 +8,10 @@ from typing import Any
 from holder_service.learning.learners import LEARNERS
 from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.records.engines import Counts
-from shared.relations import NeighbouringRelation
-from shared.rules import Record
-from shared.schema import Column, Schema
-from shared.trainings import TrainedCounts, TrainedScore, TrainedTree, Training
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Record
+from shared.contract.schema import Column, Schema
+from shared.kinds.trainings import TrainedCounts, TrainedScore, TrainedTree, Training
 from testing.encoded_records import loaded_columns
 
 EXACT = 10**15

@@ -8,10 +8,10 @@ from holder_service.domain.pricing import BatchPrice, Price
 from holder_service.learning.measuring import LearningStep
 from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import Counts, EncodedVersion
-from shared.amounts import Loss
-from shared.plans import Batch
-from shared.rules import Cell
-from shared.schema import Schema
+from shared.contract.rules import Cell
+from shared.contract.schema import Schema
+from shared.kinds.plans import Batch
+from shared.privacy.amounts import Loss
 
 
 class Counted(NamedTuple):

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
-from holder_service.settings import Settings
+from holder_service.settings.holder import Settings
 from holder_service.storage import ledger
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Database
-from shared.releases import LedgerPosition
+from shared.kinds.releases import LedgerPosition
 from testing.holders import TestedHolder
 
 COLUMNS: Final = (

@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from auditor_client.errors import QuestionRefused
-from shared.wording import figure, said
+from shared.wire.wording import figure, said
 
 SUPPOSED_PEOPLE: Final = 10_000
 """How many people a forecast supposes where nothing is known of their number, if there can be so many; it says so."""

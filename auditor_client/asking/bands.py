@@ -14,8 +14,8 @@ from auditor_client.asking.inquiry import Inquiry
 from auditor_client.asking.request import AUTO, PARITY, AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule, Leaf, Tree
-from shared.rules import Predicate, Rule
-from shared.schema import Column, Schema
+from shared.contract.rules import Predicate, Rule
+from shared.contract.schema import Column, Schema
 
 EDGES_MAX: Final = 256
 NO_SCORE: Final = (

@@ -13,8 +13,8 @@ from typing import Final
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.inquiry import EVERYBODY, Inquiry
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.rules import Cell
+from shared.contract.rules import Cell
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
 
 GOOD_ENOUGH: Final = 0.01
 """An expected error of the ratio that changes hardly any verdict."""

@@ -12,9 +12,9 @@ from typing import Final
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.boxes import Space
 from auditor_client.models.tree import DecisionRule
-from shared import limits
-from shared.rules import Predicate, Rule
-from shared.schema import Schema
+from shared.contract.rules import Predicate, Rule
+from shared.contract.schema import Schema
+from shared.wire import limits
 
 Decisions = tuple[bool, bool]
 """Whether one model accepts somebody, and whether the other does."""

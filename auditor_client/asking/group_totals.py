@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from auditor_client.asking.assumption import Assumption
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.measurements import COUNT_MAX, SizeBounds
-from shared.schema import Group
+from shared.contract.schema import Group
 
 Range = tuple[int, int | None]
 """How many people at least, and at most, if that is known."""

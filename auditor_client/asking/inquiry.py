@@ -27,10 +27,10 @@ from auditor_client.dataset_words import DatasetWords
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import DecisionRule
 from auditor_client.text import no_such
-from shared.datasets import DatasetDescription
-from shared.metadata import DatasetMetadata
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Group, Schema
+from shared.contract.datasets import DatasetDescription
+from shared.contract.metadata import DatasetMetadata
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Group, Schema
 
 EVERYBODY: Final = Cell(id="everybody", any_of=(Rule(all_of=()),))
 

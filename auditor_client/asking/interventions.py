@@ -16,8 +16,8 @@ from auditor_client.asking.request import (
     AuditRequest,
 )
 from auditor_client.errors import QuestionRefused
-from shared.datasets import DatasetDescription
-from shared.metadata import Intervention
+from shared.contract.datasets import DatasetDescription
+from shared.contract.metadata import Intervention
 
 _KINDS: Final[dict[str, Intervention]] = {
     FALSE_POSITIVE_RATE: "punitive",

@@ -7,7 +7,10 @@ from auditor_client.asking.interventions import of_intervention
 from auditor_client.asking.request import MECHANISMS, AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
-from shared.amounts import (
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Cell
+from shared.kinds.plans import Batch
+from shared.privacy.amounts import (
     DELTA_NANO_MAX,
     DELTA_NANO_MIN,
     EPSILON_NANO_MAX,
@@ -19,9 +22,6 @@ from shared.amounts import (
     format_nano,
     parse_nano,
 )
-from shared.datasets import DatasetDescription
-from shared.plans import Batch
-from shared.rules import Cell
 
 DEFAULT_DELTA: Final = "0.000001"
 

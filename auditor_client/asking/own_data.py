@@ -14,11 +14,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from auditor_client.errors import QuestionRefused
-from shared.rules import MISSING_TESTS, Cell, Predicate, Rule
-from shared.schema import Column, Schema
-from shared.score_arrays import score_column
-from shared.scores import Document, columns_of
-from shared.text import normalise
+from shared.contract.rules import MISSING_TESTS, Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
+from shared.scores.arrays import score_column
+from shared.scores.documents import Document, columns_of
+from shared.wire.text import normalise
 
 BoolArray = NDArray[np.bool_]
 _COMPRESSIONS: Final = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}

@@ -19,11 +19,11 @@ from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.robustness import stability_tree
 from auditor_client.models.tree import DecisionRule, Tree
 from auditor_client.text import first_fault
-from shared import canonical
-from shared.amounts import format_nano
-from shared.datasets import DatasetDescription
-from shared.plans import Plan, check_size
-from shared.problems import PlanRefused, TooLarge
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.plans import Plan, check_size
+from shared.privacy.amounts import format_nano
+from shared.wire import canonical
+from shared.wire.problems import PlanRefused, TooLarge
 
 
 @dataclass(frozen=True)

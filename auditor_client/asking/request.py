@@ -15,9 +15,9 @@ from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.group_totals import GroupTotals
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
-from shared.amounts import NANO_PER_UNIT, InvalidAmount, Loss, parse_nano
-from shared.metadata import Intervention
-from shared.schema import Group
+from shared.contract.metadata import Intervention
+from shared.contract.schema import Group
+from shared.privacy.amounts import NANO_PER_UNIT, InvalidAmount, Loss, parse_nano
 
 PARITY: Final = "statistical-parity"
 OPPORTUNITY: Final = "equal-opportunity"

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import first_fault, no_such
-from shared.problems import PlanRefused
-from shared.rules import Predicate, Rule
-from shared.schema import Column, Schema
-from shared.text import normalise
+from shared.contract.rules import Predicate, Rule
+from shared.contract.schema import Column, Schema
+from shared.wire.problems import PlanRefused
+from shared.wire.text import normalise
 
 _TOKEN: Final = re.compile(
     r"""\s* (?:

@@ -13,14 +13,14 @@ from auditor_client.asking.strata import column_and_bands
 from auditor_client.errors import ModelRefused, OutcomeNotNamed, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel, above, decided, of_values
-from auditor_client.models.readers import read_model
+from auditor_client.models.readers.registry import read_model
 from auditor_client.models.tree import Tree
 from auditor_client.text import no_such
-from shared.columns import DerivedColumn, extended
-from shared.datasets import DatasetDescription
-from shared.problems import PlanRefused
-from shared.rules import Predicate
-from shared.schema import Column, Schema
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import DerivedColumn, extended
+from shared.wire.problems import PlanRefused
 
 _ONE_OF_TWO: Final = "Give a model, or name the column that holds the decisions (`decision`): one of the two."
 _ONE_OF_TWO_STAGES: Final = (

@@ -16,8 +16,8 @@ from auditor_client.asking.source import chain_columns
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.boxes import Space
 from auditor_client.models.tree import DecisionRule, Leaf, Tree
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
 
 CONTRADICTING: Final = "contradicts"
 """The name of the cell of people who reached a later stage without an earlier one, and of its batch."""

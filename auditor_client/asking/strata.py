@@ -12,10 +12,10 @@ from typing import Final
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.boxes import Space
 from auditor_client.text import no_such
-from shared.bands import band_words, check_bands, plain_starts
-from shared.problems import PlanRefused
-from shared.rules import Predicate, Rule, require_nameable
-from shared.schema import Column, Schema
+from shared.contract.bands import band_words, check_bands, plain_starts
+from shared.contract.rules import Predicate, Rule, require_nameable
+from shared.contract.schema import Column, Schema
+from shared.wire.problems import PlanRefused
 
 STRATA_MAX: Final = 64
 

@@ -22,8 +22,8 @@ from auditor_client.asking.request import (
 from auditor_client.asking.stages import CONTRADICTING, contradicting
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.text import no_such
-from shared.plans import Batch, Plan
-from shared.rules import Cell
+from shared.contract.rules import Cell
+from shared.kinds.plans import Batch, Plan
 
 _DECISIONS: Final = {True: "favourable", False: "unfavourable"}
 _CROSSED: Final[Mapping[Decisions, str]] = {

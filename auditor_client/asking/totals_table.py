@@ -6,8 +6,8 @@ from typing import Any, Final
 from auditor_client.asking.group_totals import UNKNOWN, GroupTotals, Range
 from auditor_client.asking.inquiry import group_named
 from auditor_client.errors import QuestionRefused
-from shared.schema import Group
-from shared.text import normalise
+from shared.contract.schema import Group
+from shared.wire.text import normalise
 
 PEOPLE: Final = "people"
 PEOPLE_MIN: Final = "people_min"

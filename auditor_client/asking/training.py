@@ -10,11 +10,11 @@ from auditor_client.asking.request import OPPORTUNITY, PARITY, AmountText, Audit
 from auditor_client.asking.training_columns import feature_of, label_of, nameable, sensitive_of
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import first_fault, in_python, no_such
-from shared.datasets import DatasetDescription
-from shared.metadata import value_name
-from shared.problems import PlanRefused
-from shared.schema import Schema
-from shared.trainings import FairLinear, FairTree, Pflr, PflrStar, PrivateFairTree, Training
+from shared.contract.datasets import DatasetDescription
+from shared.contract.metadata import value_name
+from shared.contract.schema import Schema
+from shared.kinds.trainings import FairLinear, FairTree, Pflr, PflrStar, PrivateFairTree, Training
+from shared.wire.problems import PlanRefused
 
 _KINDS: Final[Mapping[str, type[BaseModel]]] = {
     "fair_tree": FairTree, "fair_linear": FairLinear, "private_fair_tree": PrivateFairTree, "pflr": Pflr,

@@ -9,8 +9,8 @@ from typing import Any, Final
 from auditor_client.asking.strata import column_and_bands
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
-from shared import limits
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
+from shared.wire import limits
 
 BINS: Final = 16
 """Into so many bins of one width the declared range of an ordered column is cut, unless cuts are given."""

@@ -27,10 +27,10 @@ from auditor_client.findings.about import About
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.text import loss_words
-from shared.amounts import NO_LOSS, Loss, parse_nano
-from shared.datasets import Budget
-from shared.plans import Plan, Quote, identity
-from shared.refining import charged_before
+from shared.contract.datasets import Budget
+from shared.kinds.plans import Plan, Quote, identity
+from shared.kinds.refining import charged_before
+from shared.privacy.amounts import NO_LOSS, Loss, parse_nano
 
 
 @dataclass(frozen=True, slots=True)

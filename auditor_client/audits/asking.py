@@ -15,7 +15,7 @@ from auditor_client.estimation.measurements import ONLY_ADDED_NOISE
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.reading import Reading
 from auditor_client.text import first_fault, no_such
-from shared.schema import ColumnType
+from shared.contract.schema import ColumnType
 
 Values = TypeVar("Values", bound=BaseModel)
 

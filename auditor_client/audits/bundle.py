@@ -32,10 +32,10 @@ from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.rehearsals import require_alike
 from auditor_client.report.json_document import FORMATS, audit_document
 from auditor_client.text import marked_name
-from shared.bundles import BYTES_MAX, FORMAT, KEYS, MANIFEST, MEMBERS_MAX, BadBundle, Manifest, read_bundle
-from shared.canonical import sha256_name
-from shared.datasets import Budget
-from shared.releases import SigningKeys
+from shared.contract.datasets import Budget
+from shared.kinds.bundles import BYTES_MAX, FORMAT, KEYS, MANIFEST, MEMBERS_MAX, BadBundle, Manifest, read_bundle
+from shared.kinds.releases import SigningKeys
+from shared.wire.canonical import sha256_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import signed_training, verified_training
 from auditor_client.findings.training_notes import TrainingNote, read_training_note
 from auditor_client.text import marked_name
-from shared.canonical import sha256_name
-from shared.releases import SigningKeys
-from shared.trainings import TrainingQuote, TrainingRelease
+from shared.kinds.releases import SigningKeys
+from shared.kinds.trainings import TrainingQuote, TrainingRelease
+from shared.wire.canonical import sha256_name
 
 _FOLDERS: Final = ("trainings/{}.json", "models/{}.json", "figures/{}.json", "reports/{}.html")
 

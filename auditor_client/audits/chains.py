@@ -7,10 +7,10 @@ from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
 from auditor_client.findings.finding import StoredAnswer
-from shared.plans import Plan
-from shared.problems import PlanRefused
-from shared.refining import require_refines
-from shared.releases import Release
+from shared.kinds.plans import Plan
+from shared.kinds.refining import require_refines
+from shared.kinds.releases import Release
+from shared.wire.problems import PlanRefused
 
 
 def chain_of(first: StoredAnswer, every: Iterable[StoredAnswer]) -> set[str]:

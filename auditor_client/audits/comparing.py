@@ -28,7 +28,7 @@ from auditor_client.report.json_document import comparison_document
 from auditor_client.report.rehearsal import rehearsal_in
 from auditor_client.report.terminal import comparison_lines
 from auditor_client.report.view import Shown, View
-from shared.wording import said
+from shared.wire.wording import said
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,8 +25,8 @@ from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.looks import Looks
 from auditor_client.report.formats import threshold_percent
 from auditor_client.text import amounts_words, loss_words
-from shared.amounts import Loss, format_nano, parse_nano
-from shared.plans import identity
+from shared.kinds.plans import identity
+from shared.privacy.amounts import Loss, format_nano, parse_nano
 
 FOLDER: Final = "looks"
 """Of a receipts directory: what looks were settled, named by the release of the first."""

@@ -23,7 +23,7 @@ from auditor_client.report.rehearsal import rehearsal_in
 from auditor_client.report.terminal import history_lines
 from auditor_client.report.view import Shown, View
 from auditor_client.report.watch_gaps import KeptWatch
-from shared.rehearsals import Rehearsal
+from shared.contract.rehearsals import Rehearsal
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.training_verification import signed_training
 from auditor_client.findings.rehearsals import of_dataset
 from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
-from shared.trainings import TrainingRelease
+from shared.kinds.trainings import TrainingRelease
 
 
 @dataclass(frozen=True, slots=True)

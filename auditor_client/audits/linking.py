@@ -18,13 +18,13 @@ from auditor_client.asking.own_data import file_table
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import first_fault, no_such
-from shared import limits
-from shared.canonical import sha256_name
-from shared.columns import DerivedColumn
-from shared.datasets import DatasetDescription
-from shared.problems import PlanRefused
-from shared.schema import Column
-from shared.text import normalise
+from shared.contract.datasets import DatasetDescription
+from shared.contract.schema import Column
+from shared.scores.columns import DerivedColumn
+from shared.wire import limits
+from shared.wire.canonical import sha256_name
+from shared.wire.problems import PlanRefused
+from shared.wire.text import normalise
 
 if TYPE_CHECKING:
     Series = pd.Series[Any]

@@ -10,7 +10,7 @@ from auditor_client.audits.history import kept_audit
 from auditor_client.audits.result import AuditResult
 from auditor_client.findings.mending import Mended, mended
 from auditor_client.findings.rehearsals import rehearsal_member
-from auditor_client.models.formats.own_json import rules_document
+from auditor_client.models.readers.own.own_json import rules_document
 from auditor_client.report.json_document import mending_document
 from auditor_client.report.mending_data import MendingData, mending_data, model_description
 from auditor_client.report.terminal import mending_lines

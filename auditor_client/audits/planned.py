@@ -10,8 +10,8 @@ from auditor_client.report.plan_data import PlanData, plan_data
 from auditor_client.report.plan_document import plan_document
 from auditor_client.report.terminal import plan_lines
 from auditor_client.report.view import Shown, View
-from shared.datasets import Budget
-from shared.plans import Plan, Quote
+from shared.contract.datasets import Budget
+from shared.kinds.plans import Plan, Quote
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -9,8 +9,8 @@ from auditor_client.report.rehearsal import charge_words, rehearsal_line
 from auditor_client.report.training_data import StepLine, step_line
 from auditor_client.tables import Table
 from auditor_client.text import loss_words, readable
-from shared.datasets import Budget, DatasetDescription
-from shared.trainings import PrivateFairTree, Training, TrainingQuote
+from shared.contract.datasets import Budget, DatasetDescription
+from shared.kinds.trainings import PrivateFairTree, Training, TrainingQuote
 
 _APPROVED_FIRST: Final = (
     "A budget officer of the holder has to approve it before it is answered; until then nothing is charged."

@@ -14,8 +14,8 @@ from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.audits.asking import Asking
 from auditor_client.errors import ModelNamesItself, OutcomeNotNamed, QuestionRefused
 from auditor_client.exchange.columns import LinkedColumns, OwnColumns
-from shared.datasets import DatasetDescription
-from shared.scores import Document
+from shared.contract.datasets import DatasetDescription
+from shared.scores.documents import Document
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData

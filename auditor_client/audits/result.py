@@ -18,7 +18,7 @@ from auditor_client.report.headlines import headline
 from auditor_client.report.json_document import audit_document
 from auditor_client.report.terminal import audit_lines
 from auditor_client.report.view import Shown, View
-from shared.schema import Group
+from shared.contract.schema import Group
 
 if TYPE_CHECKING:  # importing the estimators takes a second, pandas and matplotlib another
     import pandas as pd

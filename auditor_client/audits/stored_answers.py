@@ -37,8 +37,8 @@ from auditor_client.findings.joined import read_answers, require_added_noise, sa
 from auditor_client.findings.reading import Reading
 from auditor_client.findings.rehearsals import require_marked_alike
 from auditor_client.findings.verdicts import metrics_estimated
-from shared.datasets import Budget
-from shared.plans import Plan, identity
+from shared.contract.datasets import Budget
+from shared.kinds.plans import Plan, identity
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData

@@ -24,16 +24,16 @@ from auditor_client.findings.reading import Reading
 from auditor_client.findings.rehearsals import rehearsal_member
 from auditor_client.findings.training import Trained, require_ratio, trained
 from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
-from auditor_client.models.formats.own_json import OwnModel, load_file, rules_document, score_document
+from auditor_client.models.readers.own.own_json import OwnModel, load_file, rules_document, score_document
 from auditor_client.report.terminal import training_lines
 from auditor_client.report.training_data import TrainingData, training_data, training_description
 from auditor_client.report.training_document import training_document
 from auditor_client.report.view import Shown, View
-from shared.amounts import format_nano
-from shared.canonical import sha256_name
-from shared.datasets import DatasetDescription
-from shared.rules import Rule
-from shared.trainings import TrainedScore, TrainingRelease, training_identity
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Rule
+from shared.kinds.trainings import TrainedScore, TrainingRelease, training_identity
+from shared.privacy.amounts import format_nano
+from shared.wire.canonical import sha256_name
 
 if TYPE_CHECKING:
     import pandas as pd

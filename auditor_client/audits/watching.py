@@ -32,9 +32,9 @@ from auditor_client.report.view import Shown, View
 from auditor_client.report.watch_data import WatchData, watch_data, watch_document, watch_lines
 from auditor_client.report.watch_gaps import KeptWatch
 from auditor_client.text import first_fault, loss_words
-from shared.canonical import canonical_bytes
-from shared.datasets import DatasetDescription
-from shared.watches import Watch, WatchAnswerRelease, WatchRelease, WatchSkipRelease, watch_identity
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.watches import Watch, WatchAnswerRelease, WatchRelease, WatchSkipRelease, watch_identity
+from shared.wire.canonical import canonical_bytes
 
 _VERDICTS: Final = ("meets", "fails")
 

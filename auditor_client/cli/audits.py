@@ -34,7 +34,7 @@ from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import Reading
 from auditor_client.settings import DEFAULT_RECEIPTS
-from shared.flags import Without
+from shared.wire.flags import Without
 
 
 @with_flags

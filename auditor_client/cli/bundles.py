@@ -15,7 +15,7 @@ from auditor_client.errors import ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
-from shared.flags import Without
+from shared.wire.flags import Without
 
 app = typer.Typer(
     no_args_is_help=True, help="Evidence bundles: plan, model, receipts, keys, figures, report in one zip."

@@ -10,7 +10,7 @@ from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Dataset, JsonOnly, Reaching
 from auditor_client.cli.output import an_auditor, print_json, print_table
 from auditor_client.text import marked_name
-from shared.columns import ColumnDescription
+from shared.scores.columns import ColumnDescription
 
 
 @with_flags

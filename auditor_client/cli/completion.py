@@ -13,8 +13,8 @@ from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.sessions import shown_by
 from auditor_client.settings import load_settings
-from shared.datasets import DatasetDescription
-from shared.flags import completed
+from shared.contract.datasets import DatasetDescription
+from shared.wire.flags import completed
 
 _BRIEF: Final = CallLimits(connect_s=1.0, attempt_s=2.0, total_s=2.0, attempts=1)
 

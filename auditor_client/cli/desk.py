@@ -9,7 +9,7 @@ from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection
 from auditor_client.cli.output import clear_errors, fail
 from auditor_client.settings import load_settings
-from shared.flags import Without
+from shared.wire.flags import Without
 
 
 @with_flags

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from auditor_client.audits.asking import made
 from auditor_client.cli.output import clear_errors
 from auditor_client.cli.spelling import PANELS, SPELLED
-from shared.flags import Flags
+from shared.wire.flags import Flags
 
 
 def _make(kind: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:

@@ -13,7 +13,7 @@ from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 from auditor_client.tables import budget_table, dataset_table
 from auditor_client.text import marked_name
-from shared.flags import Without
+from shared.wire.flags import Without
 
 WithoutReceipts = Annotated[Connection, Without(("receipts", "asked_for", "wait_approval"))]
 

@@ -11,7 +11,7 @@ from auditor_client.cli.completion import datasets
 from auditor_client.errors import QuestionRefused
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.text import no_such
-from shared.flags import Without
+from shared.wire.flags import Without
 
 AUDITED: Final = "What is audited"
 PRIVACY: Final = "Privacy"

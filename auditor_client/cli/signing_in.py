@@ -16,8 +16,8 @@ from auditor_client.exchange.sessions import KeptSignIn
 from auditor_client.exchange.sign_in import CALLBACK, SignInBegun, offered, sign_in_by_device
 from auditor_client.settings import AuditorSettings, load_settings
 from auditor_client.text import readable
-from shared.flags import Without
-from shared.identity_providers import SignInOffer
+from shared.wire.flags import Without
+from shared.wire.identity_providers import SignInOffer
 
 Holder = Annotated[Connection, Without(("receipts", "asked_for", "wait_approval", "key_file", "token_file"))]
 _PAGE: Final = "You can close this page, and go back to the terminal: it says whether you are signed in.\n"

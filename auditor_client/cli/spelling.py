@@ -27,7 +27,7 @@ from auditor_client.cli.options import (
 )
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import ESTIMATORS, Reading
-from shared.flags import Flag
+from shared.wire.flags import Flag
 
 PANELS: Final[Mapping[type[BaseModel], str]] = {
     AuditRequest: "The question",

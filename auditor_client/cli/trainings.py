@@ -13,7 +13,7 @@ from auditor_client.cli.options import OUTPUT, Connection, Output, TrainingOutpu
 from auditor_client.cli.output import an_auditor, print_json, print_sentences_and_table, require_writable, show
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
-from shared.flags import Without
+from shared.wire.flags import Without
 
 
 @with_flags

@@ -11,7 +11,7 @@ from auditor_client.desk.pages import Sent, TheDesk, go, page
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import Asked, anew
 from auditor_client.errors import ApprovalAwaited, ReceiptsDamaged
-from shared.approvals import OPEN, Approval
+from shared.contract.approvals import OPEN, Approval
 
 router = APIRouter()
 REFRESH_S: Final = 15

@@ -19,7 +19,7 @@ from auditor_client.desk.tasks import Step, Tasks
 from auditor_client.desk.waiting import WaitingQuestions
 from auditor_client.exchange.sign_in import SignInBegun
 from auditor_client.settings import AuditorSettings
-from shared.identity_providers import SignInOffer
+from shared.wire.identity_providers import SignInOffer
 
 DRAFTS_MAX: Final = 30
 """How many questions are remembered with their files; the oldest are forgotten first."""

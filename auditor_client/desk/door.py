@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auditor_client.exchange.sign_in import CALLBACK
 from shared.look import HEADERS
-from shared.text import has_nul
+from shared.wire.text import has_nul
 
 ADDRESS: Final = "127.0.0.1"
 ENTRANCE: Final = "/enter/"

@@ -18,7 +18,7 @@ from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, Unti
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import ESTIMATORS, UNREAD_BY_TRAININGS, Reading
-from shared.datasets import DatasetDescription
+from shared.contract.datasets import DatasetDescription
 
 LABELS: Final[Mapping[str, str]] = {
     "sensitive": "Groups", "epsilon": "Privacy loss ε", "metrics": "Figures", "where": "Only people with",

@@ -27,9 +27,9 @@ from auditor_client.errors import (
 from auditor_client.report.rehearsal import charge_words, rehearsal_line
 from auditor_client.report.view import without_direction
 from auditor_client.text import loss_words, marked_name, readable
-from shared.datasets import DatasetDescription
+from shared.contract.datasets import DatasetDescription
 from shared.look import STYLES
-from shared.text import NUL
+from shared.wire.text import NUL
 
 STATIC_FOLDER: Final = Path(__file__).parent / "static"
 FIELD_BYTES_MAX: Final = 64 * 1024

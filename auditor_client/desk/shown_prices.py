@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from shared.datasets import DatasetDescription
+from shared.contract.datasets import DatasetDescription
 
 WORDS: Final = {"metadata", "organisation"}
 """What of a dataset's description is for people alone: no question depends on it."""

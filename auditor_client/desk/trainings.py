@@ -35,8 +35,8 @@ from auditor_client.findings.training_notes import TrainingNotes
 from auditor_client.report.history_data import TrainingRow, history_data
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.text import loss_words
-from shared.datasets import DatasetDescription
-from shared.schema import Column
+from shared.contract.datasets import DatasetDescription
+from shared.contract.schema import Column
 
 router = APIRouter()
 KINDS: Final = (TrainingRequest, Reading, FollowingAudit)

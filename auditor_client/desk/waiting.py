@@ -15,7 +15,7 @@ from auditor_client.auditor import Auditor
 from auditor_client.desk.kept import KeptAudits
 from auditor_client.durable_files import write_durably
 from auditor_client.errors import ReceiptsDamaged
-from shared.approvals import Approval
+from shared.contract.approvals import Approval
 
 COMPARED_WITHOUT: Final = (
     "until_decided", "first_look", "decision", "reference", "version", "draw", "by", "estimator", "negative",

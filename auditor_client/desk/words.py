@@ -1,6 +1,6 @@
 """What pictures of the desk's pages are made from."""
 
-from shared.datasets import Budget
+from shared.contract.datasets import Budget
 
 
 def spent_share(budget: Budget) -> float:

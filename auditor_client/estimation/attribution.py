@@ -28,8 +28,8 @@ from auditor_client.estimation.results import Attribution, Estimate, RuleShare, 
 from auditor_client.estimation.rule_counts import RuleCounts, rule_counts, rule_noise
 from auditor_client.estimation.simultaneous import levels_needed
 from auditor_client.estimation.size_rule import SizeRule
-from shared.schema import Group
-from shared.wording import said
+from shared.contract.schema import Group
+from shared.wire.wording import said
 
 DRAWS: Final = 2048
 JOINT_DRAWS: Final = 16384

@@ -5,8 +5,8 @@ from typing import Final
 
 from auditor_client.estimation.results import Estimate, GroupEstimate, JudgedFigures
 from auditor_client.estimation.size_rule import SizeRule
-from shared.schema import Group
-from shared.wording import figure, joined, listed, said, said_of, signed
+from shared.contract.schema import Group
+from shared.wire.wording import figure, joined, listed, said, said_of, signed
 
 SUMMED_MAX: Final = 50
 """Sums of more answers of the exponential mechanism may lean further than their intervals reach (docs/estimates.md)."""

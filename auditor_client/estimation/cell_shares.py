@@ -6,7 +6,7 @@ from typing import Final
 
 from auditor_client.estimation.measurements import NoisyCounts
 from auditor_client.estimation.results import Estimate
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, Noise
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, Noise
 
 METHOD: Final = "count over estimated size"
 

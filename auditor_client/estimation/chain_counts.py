@@ -9,8 +9,8 @@ import numpy as np
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
-from shared.noise import AdditiveNoise, DiscreteGaussianNoise, DiscreteLaplaceNoise
-from shared.schema import Group
+from shared.contract.schema import Group
+from shared.privacy.noise import AdditiveNoise, DiscreteGaussianNoise, DiscreteLaplaceNoise
 
 
 @dataclass(frozen=True, slots=True, eq=False)

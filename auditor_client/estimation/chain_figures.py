@@ -25,7 +25,7 @@ from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.results import Estimate, Unit
 from auditor_client.estimation.simultaneous import levels_needed, simultaneous_level
-from shared.schema import Group
+from shared.contract.schema import Group
 
 METHOD: Final = "answers less noise"
 _ROUNDING: Final = 1e-9

@@ -32,7 +32,7 @@ from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.results import Comparison, Estimate, ParityEstimate, ParityFigures
-from shared.noise import AdditiveNoise
+from shared.privacy.noise import AdditiveNoise
 
 CELL_WEIGHTS: Final = (1.0, 0.1)
 """Of the two priors: how many people's worth each adds to every cell."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import NoisyCounts
-from shared.schema import Group
+from shared.contract.schema import Group
 
 
 @dataclass(frozen=True, slots=True)

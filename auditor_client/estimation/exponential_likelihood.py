@@ -22,7 +22,7 @@ from scipy.stats import nbinom
 from auditor_client.estimation.likelihoods import proposed_from_table
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from shared.noise import DiscreteLaplaceNoise, ExponentialNoise
+from shared.privacy.noise import DiscreteLaplaceNoise, ExponentialNoise
 
 _REACH_SCALES: Final = 20.0
 """An answer is farther off than so many scales less than once in 10⁸."""

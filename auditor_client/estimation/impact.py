@@ -14,7 +14,7 @@ from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.posterior import Posterior, group_estimates
 from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.size_rule import SizeRule
-from shared.schema import Group
+from shared.contract.schema import Group
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.results import Estimate, Unit
-from shared.noise import AdditiveNoise
-from shared.schema import Group
+from shared.contract.schema import Group
+from shared.privacy.noise import AdditiveNoise
 
 DRAWS: Final = 2048
 _BETWEEN: Final = np.linspace(0, 1, 11)

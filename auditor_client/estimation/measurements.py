@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.results import RatioKind
-from shared.noise import AdditiveNoise, ExponentialNoise, Noise, RandomisedResponseNoise
-from shared.schema import Group
+from shared.contract.schema import Group
+from shared.privacy.noise import AdditiveNoise, ExponentialNoise, Noise, RandomisedResponseNoise
 
 IntArray = NDArray[np.int64]
 ComplementKind = Literal["unfavourable", "everybody"]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from auditor_client.errors import EstimationRefused
-from shared.noise import AdditiveNoise, DiscreteGaussianNoise, DiscreteLaplaceNoise
+from shared.privacy.noise import AdditiveNoise, DiscreteGaussianNoise, DiscreteLaplaceNoise
 
 FloatArray = NDArray[np.float64]
 

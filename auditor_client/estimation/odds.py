@@ -15,8 +15,8 @@ from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.posterior import Posterior, check_question, judged_of, members, parity_of
 from auditor_client.estimation.results import OddsEstimate
 from auditor_client.estimation.size_rule import SizeRule
-from shared.schema import Group
-from shared.wording import said, sentence
+from shared.contract.schema import Group
+from shared.wire.wording import said, sentence
 
 _WITH: Final = sentence("People with the label: {warning}")
 _WITHOUT: Final = sentence("People without the label: {warning}")

@@ -15,7 +15,7 @@ from auditor_client.estimation.joined_answers import difference_of
 from auditor_client.estimation.local_model import UnmixedCounts
 from auditor_client.estimation.measurements import COUNT_MAX, IntArray, Measurement, NoisyCounts, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from shared.noise import AdditiveNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
+from shared.privacy.noise import AdditiveNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
 
 IMPLAUSIBLE: Final = 1e-6
 

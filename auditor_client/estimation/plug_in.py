@@ -21,7 +21,7 @@ from auditor_client.estimation.measurements import ComplementKind, IntArray, Mea
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
 from auditor_client.text import no_such
-from shared.wording import figure, said
+from shared.wire.wording import figure, said
 
 METHOD: Final = "plug-in"
 NEGATIVE_POLICIES: Final = ("zero", "one", "uniform", "total-valid")

@@ -44,8 +44,8 @@ from auditor_client.estimation.results import (
 from auditor_client.estimation.simultaneous import level_of_independent
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
-from shared.noise import AdditiveNoise, ExponentialNoise
-from shared.schema import Group
+from shared.contract.schema import Group
+from shared.privacy.noise import AdditiveNoise, ExponentialNoise
 
 
 @dataclass(frozen=True, eq=False)

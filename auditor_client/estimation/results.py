@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from auditor_client.estimation.size_rule import SizeRule
-from shared.schema import Group
+from shared.contract.schema import Group
 
 OPEN_WIDTH: Final = 0.5
 """A share whose interval is wider than half of all that it could be is not known (ADR 0032)."""

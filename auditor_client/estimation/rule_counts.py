@@ -24,7 +24,7 @@ from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.local_model import UnmixedCounts
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray, discrete_laplace, noise_sum
-from shared.noise import AdditiveNoise, DiscreteGaussianNoise, ExponentialNoise, RandomisedResponseNoise
+from shared.privacy.noise import AdditiveNoise, DiscreteGaussianNoise, ExponentialNoise, RandomisedResponseNoise
 
 
 @dataclass(frozen=True, slots=True, eq=False)

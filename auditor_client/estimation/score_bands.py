@@ -27,7 +27,7 @@ from auditor_client.estimation.score_levels import NOISE_DRAWS, auc_draws, level
 from auditor_client.estimation.simultaneous import level_of_independent
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.totals import BoolArray
-from shared.schema import Group
+from shared.contract.schema import Group
 
 
 @dataclass(frozen=True, slots=True)

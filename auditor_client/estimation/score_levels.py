@@ -18,7 +18,7 @@ from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.simultaneous import levels_needed, levels_of_errors, simultaneous_level
 from auditor_client.estimation.totals import BoolArray
-from shared.noise import AdditiveNoise
+from shared.privacy.noise import AdditiveNoise
 
 NOISE_DRAWS: Final = 8192
 JOINT_DRAWS_MAX: Final = 32768

@@ -34,7 +34,7 @@ from auditor_client.estimation.results import (
     StrataFigures,
 )
 from auditor_client.estimation.simultaneous import draws_for, level_of_independent
-from shared.schema import Group
+from shared.contract.schema import Group
 
 IN_TAIL: Final = 16
 """How many draws are to lie beyond either end of an interval that holds together with others."""

@@ -35,8 +35,8 @@ from auditor_client.estimation.simultaneous import (
     simultaneous_level,
 )
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
-from shared.schema import Group
-from shared.wording import said
+from shared.contract.schema import Group
+from shared.wire.wording import said
 
 FIGURES_A_GROUP: Final = 4
 """So many independent figures need about the level that a group's rates, its pairs and its population's need."""

@@ -20,7 +20,7 @@ from auditor_client.estimation.joined_answers import JoinedAnswers, joined
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import ONLY_ADDED_NOISE, ComplementKind, IntArray, SizeBounds, Supports
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from shared.noise import AdditiveNoise
+from shared.privacy.noise import AdditiveNoise
 
 BoolArray = NDArray[np.bool_]
 NoisyCount = AdditiveAnswers | JoinedAnswers

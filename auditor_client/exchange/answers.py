@@ -20,9 +20,9 @@ from auditor_client.exchange.holder import HolderClient, UnverifiedRelease
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import AnyRelease
 from auditor_client.text import loss_words, readable
-from shared.amounts import Loss
-from shared.approvals import Approval
-from shared.releases import SigningKey, SigningKeys
+from shared.contract.approvals import Approval
+from shared.kinds.releases import SigningKey, SigningKeys
+from shared.privacy.amounts import Loss
 
 FIRST_PAUSE_S: Final = 2.0
 LONGEST_PAUSE_S: Final = 60.0

@@ -40,9 +40,9 @@ from auditor_client.errors import (
 )
 from auditor_client.settings import read_token
 from auditor_client.text import first_fault, readable
-from shared.approvals import Approval
-from shared.identity_providers import is_address, is_loopback
-from shared.problems import Problem
+from shared.contract.approvals import Approval
+from shared.wire.identity_providers import is_address, is_loopback
+from shared.wire.problems import Problem
 
 HttpClient = httpx.Client
 Shown = str | Path | Callable[[], str] | None

@@ -17,10 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationEr
 from auditor_client.durable_files import write_durably
 from auditor_client.errors import HolderLied, HolderUnavailable, NotFound, QuestionRefused, ReceiptsDamaged
 from auditor_client.exchange.holder import HolderClient
-from shared.columns import ColumnDescription, DerivedColumn, ScoreOrigin, column_id
-from shared.schema import Column
-from shared.scores import Document, columns_of
-from shared.text import ColumnId
+from shared.contract.schema import Column
+from shared.scores.columns import ColumnDescription, DerivedColumn, ScoreOrigin, column_id
+from shared.scores.documents import Document, columns_of
+from shared.wire.text import ColumnId
 
 _FOLDER: Final = "columns"
 _OTHER: Final = "The holder made another column than {!r} was to be. Report it to its administrator."

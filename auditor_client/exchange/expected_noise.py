@@ -9,8 +9,11 @@ import math
 from fractions import Fraction
 from typing import Final
 
-from shared.amounts import NANO_PER_UNIT, format_nano
-from shared.noise import (
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.schema import Schema
+from shared.kinds.plans import Batch, Exponential, Gaussian, Laplace
+from shared.privacy.amounts import NANO_PER_UNIT, format_nano
+from shared.privacy.noise import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     ExponentialNoise,
@@ -18,10 +21,7 @@ from shared.noise import (
     Noise,
     RandomisedResponseNoise,
 )
-from shared.plans import Batch, Exponential, Gaussian, Laplace
-from shared.relations import NeighbouringRelation
-from shared.schema import Schema
-from shared.zero_concentrated import bounded_range_rho_nano, pure_rho_nano
+from shared.privacy.zero_concentrated import bounded_range_rho_nano, pure_rho_nano
 
 _RAISED_TOLERANCE: Final = 1e-12
 """The holder raises a scale by a few ulps (2-privacy §3), each some 2·10⁻¹⁶ of it."""

@@ -18,16 +18,16 @@ from auditor_client.errors import HolderLied, NotFound
 from auditor_client.exchange.calls import HttpCaller, HttpClient, fitted, parsed
 from auditor_client.tables import budget_table, dataset_table
 from auditor_client.text import loss_words, no_such, readable
-from shared.approvals import Approval, ApprovalList
-from shared.canonical import canonical_bytes
-from shared.columns import ColumnDescription, DerivedColumn
-from shared.datasets import Budget, DatasetDescription
-from shared.identity_providers import SignInOffer
-from shared.plans import Plan, Quote
-from shared.releases import LedgerPosition, SigningKeys
-from shared.text import ColumnId
-from shared.trainings import Training, TrainingQuote
-from shared.watches import Watch, WatchQuote
+from shared.contract.approvals import Approval, ApprovalList
+from shared.contract.datasets import Budget, DatasetDescription
+from shared.kinds.plans import Plan, Quote
+from shared.kinds.releases import LedgerPosition, SigningKeys
+from shared.kinds.trainings import Training, TrainingQuote
+from shared.kinds.watches import Watch, WatchQuote
+from shared.scores.columns import ColumnDescription, DerivedColumn
+from shared.wire.canonical import canonical_bytes
+from shared.wire.identity_providers import SignInOffer
+from shared.wire.text import ColumnId
 
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 

@@ -11,11 +11,11 @@ from auditor_client.errors import HolderLied
 from auditor_client.exchange.verification import require
 from auditor_client.exchange.watch_verification import require_own_answers, require_own_skips
 from auditor_client.text import loss_words
-from shared.amounts import NO_LOSS
-from shared.problems import PlanRefused
-from shared.refining import charged_before, require_refines
-from shared.releases import Release
-from shared.watches import WatchAnswerRelease, WatchRelease, WatchSkipRelease
+from shared.kinds.refining import charged_before, require_refines
+from shared.kinds.releases import Release
+from shared.kinds.watches import WatchAnswerRelease, WatchRelease, WatchSkipRelease
+from shared.privacy.amounts import NO_LOSS
+from shared.wire.problems import PlanRefused
 
 _Chained = Release | WatchRelease | WatchAnswerRelease | WatchSkipRelease
 

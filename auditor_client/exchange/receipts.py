@@ -23,11 +23,11 @@ from auditor_client.exchange.verification import signed_release
 from auditor_client.exchange.watch_verification import signed_watch, signed_watch_answer, signed_watch_skip
 from auditor_client.tables import Table
 from auditor_client.text import marked_name
-from shared.canonical import sha256_name
-from shared.handovers import UnvouchedKey, require_vouched
-from shared.releases import LedgerPosition, Release, SigningKey, SigningKeys
-from shared.trainings import TrainingRelease
-from shared.watches import WatchAnswerRelease, WatchRelease, WatchSkipRelease
+from shared.kinds.handovers import UnvouchedKey, require_vouched
+from shared.kinds.releases import LedgerPosition, Release, SigningKey, SigningKeys
+from shared.kinds.trainings import TrainingRelease
+from shared.kinds.watches import WatchAnswerRelease, WatchRelease, WatchSkipRelease
+from shared.wire.canonical import sha256_name
 
 _KEYS: Final = "keys.json"
 _REFUSED: Final = "refused"

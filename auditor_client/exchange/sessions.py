@@ -23,7 +23,7 @@ from auditor_client.errors import AuditorError, ProviderUnavailable, SettingsRef
 from auditor_client.exchange.calls import Shown, ask_provider
 from auditor_client.settings import SETTINGS, AuditorSettings
 from auditor_client.text import readable
-from shared.identity_providers import Discovery, SignInOffer
+from shared.wire.identity_providers import Discovery, SignInOffer
 
 if sys.platform != "win32":
     import fcntl

@@ -20,7 +20,7 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.sessions import SignedIn, discovered, endpoint, resource
 from auditor_client.settings import AuditorSettings
 from auditor_client.text import readable
-from shared.identity_providers import Discovery, SignInOffer, code_form, is_address, is_loopback
+from shared.wire.identity_providers import Discovery, SignInOffer, code_form, is_address, is_loopback
 
 CALLBACK: Final = "/signed-in"
 """Where on loopback the provider sends the browser back to."""

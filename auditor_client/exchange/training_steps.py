@@ -13,12 +13,10 @@ from typing import Final
 from auditor_client.exchange.expected_noise import is_expected_scale, not_below
 from auditor_client.exchange.verification import require, require_marked
 from auditor_client.text import loss_words
-from shared.amounts import NANO_PER_UNIT, InvalidAmount, parse_nano
-from shared.charges import Charge, step_rho_nano
-from shared.datasets import DatasetDescription
-from shared.relations import Relation
-from shared.schema import Schema
-from shared.trainings import (
+from shared.contract.datasets import DatasetDescription
+from shared.contract.relations import Relation
+from shared.contract.schema import Schema
+from shared.kinds.trainings import (
     FairLinear,
     FairTree,
     Pflr,
@@ -28,6 +26,8 @@ from shared.trainings import (
     TrainingQuote,
     TrainingStep,
 )
+from shared.privacy.amounts import NANO_PER_UNIT, InvalidAmount, parse_nano
+from shared.privacy.charges import Charge, step_rho_nano
 
 _PEOPLE_THAT_CHANGE: Final[Mapping[Relation, int]] = {"add_remove": 1, "replace": 2}
 """How many people come or go between neighbours; a training protects whole records, so other relations have none."""

@@ -14,15 +14,13 @@ from typing import Any, Final
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.verification import require, require_as_quoted, signed_answer
 from auditor_client.models.boxes import Space, representatives
-from shared.bands import band_of
-from shared.datasets import DatasetDescription
-from shared.problems import PlanRefused
-from shared.releases import SigningKeys
-from shared.rules import Predicate
-from shared.schema import Group, Schema
-from shared.scores import RuleTerm, TableTerm, Terms
-from shared.trained_scores import TRAINED_UNITS_MAX, with_scores
-from shared.trainings import (
+from shared.contract.bands import band_of
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Predicate
+from shared.contract.schema import Group, Schema
+from shared.kinds.releases import SigningKeys
+from shared.kinds.trained_scores import TRAINED_UNITS_MAX, with_scores
+from shared.kinds.trainings import (
     FairLinear,
     FairTree,
     PrivateFairTree,
@@ -35,6 +33,8 @@ from shared.trainings import (
     TrainingStep,
     training_identity,
 )
+from shared.scores.documents import RuleTerm, TableTerm, Terms
+from shared.wire.problems import PlanRefused
 
 _MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {
     "fair_tree": TrainedTree, "private_fair_tree": TrainedTree, "pflr": TrainedScore, "pflr_star": TrainedScore,

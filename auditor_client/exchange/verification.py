@@ -15,15 +15,15 @@ from pydantic import ValidationError
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.expected_noise import expected_noise, expected_rho_nano, is_expected
 from auditor_client.text import first_fault, loss_words, readable
-from shared.amounts import NO_LOSS, Loss, parse_nano
-from shared.charges import AccountTerms
-from shared.datasets import DatasetDescription
-from shared.plans import Batch, BatchQuote, Plan, Quote, identity
-from shared.refining import charged_before
-from shared.releases import AnswerToRequest, BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
-from shared.schema import Schema
-from shared.trainings import TrainingQuote, TrainingRelease
-from shared.watches import WatchAnswerRelease, WatchQuote, WatchRelease, WatchSkipRelease
+from shared.contract.datasets import DatasetDescription
+from shared.contract.schema import Schema
+from shared.kinds.plans import Batch, BatchQuote, Plan, Quote, identity
+from shared.kinds.refining import charged_before
+from shared.kinds.releases import AnswerToRequest, BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
+from shared.kinds.trainings import TrainingQuote, TrainingRelease
+from shared.kinds.watches import WatchAnswerRelease, WatchQuote, WatchRelease, WatchSkipRelease
+from shared.privacy.amounts import NO_LOSS, Loss, parse_nano
+from shared.privacy.charges import AccountTerms
 
 AnyRelease = TypeVar("AnyRelease", Release, TrainingRelease, WatchRelease, WatchAnswerRelease, WatchSkipRelease)
 

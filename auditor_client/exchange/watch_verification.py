@@ -13,13 +13,10 @@ from typing import Any
 from auditor_client.exchange.expected_noise import is_expected, not_below
 from auditor_client.exchange.verification import require, require_as_quoted, require_marked, signed_answer
 from auditor_client.text import loss_words
-from shared.amounts import NANO_PER_UNIT, NO_LOSS
-from shared.charges import Charge
-from shared.datasets import DatasetDescription
-from shared.noise import DiscreteLaplaceNoise
-from shared.releases import SigningKeys
-from shared.schema import Group
-from shared.watches import (
+from shared.contract.datasets import DatasetDescription
+from shared.contract.schema import Group
+from shared.kinds.releases import SigningKeys
+from shared.kinds.watches import (
     Watch,
     WatchAnswerRelease,
     WatchNoise,
@@ -30,6 +27,9 @@ from shared.watches import (
     watch_identity,
     watch_skip_identity,
 )
+from shared.privacy.amounts import NANO_PER_UNIT, NO_LOSS
+from shared.privacy.charges import Charge
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 
 def signed_watch(document: Mapping[str, Any], keys: SigningKeys) -> WatchRelease:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shared.text import Words
+from shared.wire.text import Words
 
 
 def _unset(words: str | None) -> bool:

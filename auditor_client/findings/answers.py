@@ -35,10 +35,10 @@ from auditor_client.estimation.chain_counts import ChainCounts
 from auditor_client.estimation.crossed_measurements import CrossedMeasurement, Sides
 from auditor_client.estimation.measurements import ComplementKind, Measurement, NoisyCounts, SizeBounds, Supports
 from auditor_client.estimation.results import RatioKind
-from shared.plans import Plan
-from shared.releases import Release
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Group, Schema
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Group, Schema
+from shared.kinds.plans import Plan
+from shared.kinds.releases import Release
 
 RuleKey = frozenset[Hashable]
 """A rule by whom it counts: what each predicate admits, in no order, with the ids of derived columns."""

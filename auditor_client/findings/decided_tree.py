@@ -16,11 +16,11 @@ from auditor_client.findings.reading import Reading
 from auditor_client.models.bands import joined_rules
 from auditor_client.models.boxes import Space
 from auditor_client.models.tree import DecisionRule, Leaf
-from shared.datasets import DatasetDescription
-from shared.rules import Rule
-from shared.schema import Group
-from shared.trained_scores import with_scores
-from shared.trainings import TrainedTree, TrainingRelease
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Rule
+from shared.contract.schema import Group
+from shared.kinds.trained_scores import with_scores
+from shared.kinds.trainings import TrainedTree, TrainingRelease
 
 if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.leaf_choices import LeafCounts

@@ -12,7 +12,7 @@ from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.results import GroupEstimate
 from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.finding import Finding
-from shared.rules import Rule
+from shared.contract.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)

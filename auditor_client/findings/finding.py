@@ -19,11 +19,11 @@ from auditor_client.findings.conditional import ConditionalParity
 from auditor_client.findings.reading import Reading
 from auditor_client.findings.verdicts import both_outcomes, combined_verdict
 from auditor_client.models.tree import DecisionRule
-from shared.amounts import NO_LOSS
-from shared.datasets import Budget
-from shared.metadata import Intervention
-from shared.plans import Plan
-from shared.releases import Release, SigningKey
+from shared.contract.datasets import Budget
+from shared.contract.metadata import Intervention
+from shared.kinds.plans import Plan
+from shared.kinds.releases import Release, SigningKey
+from shared.privacy.amounts import NO_LOSS
 
 if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.chain_figures import ChainFigures

@@ -18,7 +18,7 @@ from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.joined import read_answers
 from auditor_client.findings.reading import Reading
 from auditor_client.text import no_such
-from shared.schema import Group
+from shared.contract.schema import Group
 
 if TYPE_CHECKING:
     from auditor_client.estimation.impact import ImpactRatio

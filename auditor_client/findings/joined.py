@@ -14,8 +14,8 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.findings.answers import CountSupport, Rate, RateCounts, read
 from auditor_client.findings.finding import StoredAnswer
-from shared.plans import Plan
-from shared.rules import Cell
+from shared.contract.rules import Cell
+from shared.kinds.plans import Plan
 
 
 def read_answers(stored: StoredAnswer, inquiry: Inquiry, *, supported: bool = True) -> dict[Rate, RateCounts]:

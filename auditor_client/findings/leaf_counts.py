@@ -10,10 +10,10 @@ from auditor_client.estimation.drawing import DRAWS
 from auditor_client.estimation.results import Estimate
 from auditor_client.findings.answers import AskedCells, alternatives, answered_cells, merged_rows
 from auditor_client.findings.reading import Reading
-from shared.amounts import NANO_PER_UNIT
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
-from shared.releases import Release
-from shared.schema import Group
+from shared.contract.schema import Group
+from shared.kinds.releases import Release
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
 
 if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.leaf_choices import LeafCounts

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import loss_words
-from shared.amounts import (
+from shared.privacy.amounts import (
     EPSILON_NANO_MIN,
     NO_LOSS,
     RHO_NANO_MIN,

@@ -16,7 +16,7 @@ from auditor_client.findings.answers import Rate, size_bounds
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.leaf_counts import epsilon_needed, leaves_of, ratio_if, read_leaves
 from auditor_client.models.tree import DecisionRule
-from shared.rules import Rule
+from shared.contract.rules import Rule
 
 if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.leaf_choices import LeafCounts

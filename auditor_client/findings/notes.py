@@ -27,10 +27,10 @@ from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import DecisionRule, Leaf
-from shared.canonical import digest
-from shared.datasets import DatasetDescription
-from shared.plans import Plan
-from shared.rules import Rule
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Rule
+from shared.kinds.plans import Plan
+from shared.wire.canonical import digest
 
 FORMAT: Final = "pafer-question/1"
 

@@ -18,7 +18,7 @@ from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.conditional import ConditionalParity, StratumFigures
 from auditor_client.findings.looks import Looks
 from auditor_client.text import no_such
-from shared.schema import Group
+from shared.contract.schema import Group
 
 if TYPE_CHECKING:
     from auditor_client.estimation.chain_figures import ChainFigures

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from auditor_client.errors import QuestionRefused
-from shared.datasets import DatasetDescription
-from shared.releases import AnswerToRequest
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.releases import AnswerToRequest
 
 
 def require_marked_alike(dataset: DatasetDescription, answers: Iterable[AnswerToRequest]) -> None:

@@ -17,13 +17,13 @@ from auditor_client.findings.leaf_counts import leaves_of, read_leaves
 from auditor_client.findings.reading import Reading
 from auditor_client.findings.rehearsals import require_marked_alike
 from auditor_client.models.tree import DecisionRule
-from shared.datasets import DatasetDescription
-from shared.metadata import ColumnWords, DatasetMetadata
-from shared.rules import Rule
-from shared.schema import Group
-from shared.trained_scores import LABEL_SCORE, with_scores
-from shared.trainings import PrivateFairTree, TrainedTree, TrainingRelease
-from shared.wording import said
+from shared.contract.datasets import DatasetDescription
+from shared.contract.metadata import ColumnWords, DatasetMetadata
+from shared.contract.rules import Rule
+from shared.contract.schema import Group
+from shared.kinds.trained_scores import LABEL_SCORE, with_scores
+from shared.kinds.trainings import PrivateFairTree, TrainedTree, TrainingRelease
+from shared.wire.wording import said
 
 if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.trained_leaves import Search

@@ -15,9 +15,9 @@ from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.findings.decided_tree import reached_leaves
 from auditor_client.findings.notes import NotedReading, write_note
 from auditor_client.findings.training import Trained, trained
-from shared.canonical import digest
-from shared.datasets import DatasetDescription
-from shared.trainings import TrainedTree, TrainingRelease
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.trainings import TrainedTree, TrainingRelease
+from shared.wire.canonical import digest
 
 if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds

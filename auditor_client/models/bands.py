@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shared.rules import Predicate, Rule
+from shared.contract.rules import Predicate, Rule
 
 Decided = tuple[Rule, bool]
 Path = tuple[Predicate, ...]

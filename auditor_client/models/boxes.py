@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from shared.rules import Predicate
-from shared.schema import Column, Schema, Value
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column, Schema, Value
 
 Box = dict[str, frozenset[int]]
 """By column, which of its representative values are admitted."""

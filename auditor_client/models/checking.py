@@ -16,11 +16,11 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.inventing import Invented, invent
 from auditor_client.models.read_model import Provenance, ReadModel
 from auditor_client.models.tree import Tree
-from shared.columns import DerivedColumn, extended
-from shared.rules import Predicate
-from shared.schema import Schema
-from shared.score_arrays import TableColumns, score_column
-from shared.scores import Choice, Document, Layers, RuleList, Terms, Trees
+from shared.contract.rules import Predicate
+from shared.contract.schema import Schema
+from shared.scores.arrays import TableColumns, score_column
+from shared.scores.columns import DerivedColumn, extended
+from shared.scores.documents import Choice, Document, Layers, RuleList, Terms, Trees
 
 Numbers = NDArray[np.float64]
 

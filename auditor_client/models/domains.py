@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.limits import VALUES_PER_PREDICATE_MAX
-from shared.rules import Predicate
-from shared.schema import Column, Value
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column, Value
+from shared.wire.limits import VALUES_PER_PREDICATE_MAX
 
 LARGEST: Final = float(np.finfo(np.float32).max)
 """scikit-learn's trees refuse larger values; a rule treats them as the largest accepted value."""

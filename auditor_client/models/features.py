@@ -17,8 +17,8 @@ from auditor_client.models.inventing import Invented
 from auditor_client.models.nameable import nameable_column
 from auditor_client.models.preprocessing import Affine, Feature, Preprocessing
 from auditor_client.models.probing import Probe
-from shared.schema import Value
-from shared.scores import Axis, Product, TableTerm, Term
+from shared.contract.schema import Value
+from shared.scores.documents import Axis, Product, TableTerm, Term
 
 Numbers = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from auditor_client.errors import ModelRefused
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.score_tests import LEFT, RIGHT, NumberTest, RawTests
-from shared.rules import Predicate
-from shared.scores import ScoreTree, Trees
+from shared.contract.rules import Predicate
+from shared.scores.documents import ScoreTree, Trees
 
 _SMALLER: Final = "Train fewer or smaller trees (max_leaf_nodes, max_depth, n_estimators)."
 

@@ -14,10 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.models.domains import LARGEST, Line
-from shared.rules import Predicate, Record, Rule
-from shared.schema import Column, Schema
-from shared.score_arrays import TableColumns
-from shared.scores import Choice, Document, Layers, Product, RuleList, RuleTerm, ScoreTree, TableTerm, Terms, Trees
+from shared.contract.rules import Predicate, Record, Rule
+from shared.contract.schema import Column, Schema
+from shared.scores.arrays import TableColumns
+from shared.scores.documents import (
+    Choice,
+    Document,
+    Layers,
+    Product,
+    RuleList,
+    RuleTerm,
+    ScoreTree,
+    TableTerm,
+    Terms,
+    Trees,
+)
 
 LARGEST_OF_TERMS: Final = 1e6
 """Up to here, or to the declared range, numbers are invented for a document whose rounding grows with them."""

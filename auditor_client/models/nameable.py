@@ -4,7 +4,7 @@ from typing import Final
 
 from auditor_client.errors import ModelRefused
 from auditor_client.text import no_such
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 OTHER_NAMES: Final = (
     "If the model takes the dataset's own values under other names, give the dataset's names in the model's order as "

@@ -23,7 +23,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
 from auditor_client.models.probing import Inputs, Matrix, Probe, ThresholdTest, turns
 from auditor_client.models.soundness import require_fitted, require_sound_encoder
-from shared.text import normalise
+from shared.wire.text import normalise
 
 _SCALERS: Final = (
     preprocessing.StandardScaler,

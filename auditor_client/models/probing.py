@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Keys, Line
 from auditor_client.models.inventing import Invented
-from shared.schema import Schema, Value
+from shared.contract.schema import Schema, Value
 
 DTYPES: Final = ("float32", "float64", "object")
 _ROWS_PER_CALL: Final = 1024

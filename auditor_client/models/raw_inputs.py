@@ -12,7 +12,7 @@ import numpy as np
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 SPLITS_MIN: Final = 3
 """From so many different splits on, a column's splits show what they are made on."""

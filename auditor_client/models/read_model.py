@@ -16,10 +16,10 @@ from pydantic import Field
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from shared.columns import DerivedColumn, extended
-from shared.problems import PlanRefused
-from shared.rules import Predicate
-from shared.schema import Column, Schema, Value
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column, Schema, Value
+from shared.scores.columns import DerivedColumn, extended
+from shared.wire.problems import PlanRefused
 
 SCORE: Final = "score"
 """The name of the derived column that a model's score gets, unless the dataset declares one of that name."""

@@ -15,9 +15,9 @@ from typing import Final
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.boxes import Box, Space, representatives
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
-from shared import limits
-from shared.rules import Predicate
-from shared.schema import Schema
+from shared.contract.rules import Predicate
+from shared.contract.schema import Schema
+from shared.wire import limits
 
 STABLE: Final = "stable"
 UNSTABLE: Final = "changes within reach"

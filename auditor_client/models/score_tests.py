@@ -17,9 +17,9 @@ from auditor_client.models.domains import Domain
 from auditor_client.models.nameable import nameable_column
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import Probe, ThresholdTest, turns
-from shared.limits import VALUES_PER_PREDICATE_MAX
-from shared.rules import Predicate
-from shared.schema import Column
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column
+from shared.wire.limits import VALUES_PER_PREDICATE_MAX
 
 LEFT: Final = -1
 RIGHT: Final = -2

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Line
-from auditor_client.models.formats.links import least, negated
 from auditor_client.models.inventing import Invented
 from auditor_client.models.preprocessing import quietly
 from auditor_client.models.read_model import SCORE, ReadModel, above, among
-from shared.columns import DerivedColumn, ScoreOrigin
-from shared.schema import Column, Schema
-from shared.scores import (
+from auditor_client.models.readers.links import least, negated
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import DerivedColumn, ScoreOrigin
+from shared.scores.documents import (
     Choice,
     Document,
     Layers,

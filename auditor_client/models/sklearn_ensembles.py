@@ -35,7 +35,7 @@ from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.score_tests import NumberTest
 from auditor_client.models.scoring import Numbers, Scoring
 from auditor_client.models.soundness import NODES_MAX, require_sound_tree
-from shared.limits import SCORE_NODES_MAX, SCORE_TREES_MAX
+from shared.wire.limits import SCORE_NODES_MAX, SCORE_TREES_MAX
 
 _AGAIN: Final = "Save the model again from its source."
 _LOSSES: Final = (ExponentialLoss, HalfBinomialLoss, HalfMultinomialLoss)

@@ -21,7 +21,7 @@ from auditor_client.models.features import column_features
 from auditor_client.models.inventing import Invented
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.scoring import Numbers, Scoring, by_label
-from shared.scores import Dense, Layers, Term
+from shared.scores.documents import Dense, Layers, Term
 
 _AGAIN: Final = "Save the model again from its source."
 _ACTIVATIONS: Final = ("identity", "relu", "tanh", "logistic")

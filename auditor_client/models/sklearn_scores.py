@@ -40,7 +40,7 @@ from auditor_client.models.refusals import why_not_read
 from auditor_client.models.scoring import Numbers, Scoring, by_label, read
 from auditor_client.models.sklearn_tree import inputs_of
 from auditor_client.models.soundness import require_fitted
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 _CALIBRATORS: Final = (IsotonicRegression, _SigmoidCalibration, _TemperatureScaling)
 _THRESHOLDS: Final = (FixedThresholdClassifier, TunedThresholdClassifierCV)

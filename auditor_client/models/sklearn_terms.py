@@ -33,7 +33,7 @@ from auditor_client.models.inventing import Invented
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import ThresholdTest, turns
 from auditor_client.models.scoring import Numbers, Scoring, by_label
-from shared.scores import Term, Terms
+from shared.scores.documents import Term, Terms
 
 _AGAIN: Final = "Save the model again from its source."
 

@@ -23,7 +23,7 @@ from auditor_client.models.refusals import why_not_read
 from auditor_client.models.soundness import require_fitted, require_sound_tree
 from auditor_client.models.splits import Splits, Witnesses
 from auditor_client.models.tree import Tree
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 
 def read_tree(

@@ -37,7 +37,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models.files import SAVE
-from auditor_client.models.formats.saved_boosters import put_back, taken_out
+from auditor_client.models.readers.boosters.saved_boosters import put_back, taken_out
 from auditor_client.models.refusals import why_not
 
 UNPACKED_BYTES_MAX: Final = 256 * 1024 * 1024

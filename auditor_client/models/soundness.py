@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from auditor_client.errors import ModelRefused
-from shared.limits import PREDICATES_PER_RULE_MAX
+from shared.wire.limits import PREDICATES_PER_RULE_MAX
 
 NODES_MAX: Final = 65_536
 _AGAIN: Final = "save the model again from its source."

@@ -18,7 +18,7 @@ from auditor_client.models.preprocessing import Preprocessing, quietly
 from auditor_client.models.probing import Probe, ThresholdTest, turns
 from auditor_client.models.soundness import NODES_MAX
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
-from shared.schema import Schema, Value
+from shared.contract.schema import Schema, Value
 
 _WITNESSES_PER_LEAF: Final = 4
 

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from auditor_client.errors import ModelRefused
 from auditor_client.rule_words import rule_text
-from shared.problems import PlanRefused
-from shared.rules import Predicate, Record, Rule
-from shared.schema import Column, Schema, Value
+from shared.contract.rules import Predicate, Record, Rule
+from shared.contract.schema import Column, Schema, Value
+from shared.wire.problems import PlanRefused
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from auditor_client.asking.question import Question
-from shared.capacity import AskedNoise, gaussian_times, laplace_times, times_within
-from shared.datasets import Budget
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
-from shared.plans import Quote
+from shared.contract.datasets import Budget
+from shared.kinds.plans import Quote
+from shared.privacy.capacity import AskedNoise, gaussian_times, laplace_times, times_within
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
 
 NoiseName = Literal["laplace", "gaussian"]
 

@@ -50,7 +50,9 @@ from auditor_client.planning.forecasts import (
 from auditor_client.planning.joined_plans import joinable_plans, located_plan
 from auditor_client.planning.simulated_audits import SimulatedAudits
 from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
-from shared.amounts import (
+from shared.contract.schema import Schema
+from shared.kinds.plans import Plan
+from shared.privacy.amounts import (
     EPSILON_NANO_MAX,
     EPSILON_NANO_MIN,
     NANO_PER_UNIT,
@@ -60,8 +62,6 @@ from shared.amounts import (
     Loss,
     format_nano,
 )
-from shared.plans import Plan
-from shared.schema import Schema
 
 AUDITS_AT_ONCE: Final = 10
 AUDITS_MAX: Final = 200

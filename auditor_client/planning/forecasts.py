@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.findings.reading import Reading
-from shared.amounts import Loss, format_nano
+from shared.privacy.amounts import Loss, format_nano
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from auditor_client.asking.question import Question
 from auditor_client.errors import EstimationRefused
 from auditor_client.findings.answers import RATES, AskedCells, merged_rows
 from auditor_client.planning.simulated_audits import LocatedPlan
-from shared.plans import Plan
+from shared.kinds.plans import Plan
 
 
 def located_plan(question: Question, metric: str, plan: Plan) -> LocatedPlan:

@@ -27,8 +27,8 @@ from auditor_client.exchange.expected_noise import expected_noise
 from auditor_client.findings.answers import BatchCells, Location
 from auditor_client.planning.simulation import simulated_answers
 from auditor_client.planning.supposed import SupposedCounts
-from shared.noise import AdditiveNoise, ExponentialNoise, Noise
-from shared.plans import Plan
+from shared.kinds.plans import Plan
+from shared.privacy.noise import AdditiveNoise, ExponentialNoise, Noise
 
 DRAWS: Final = 512
 """Of each posterior; a power of two, and more for levels that are nearer to 1."""

@@ -8,8 +8,14 @@ import numpy as np
 
 from auditor_client.estimation.measurements import IntArray, response_matrix
 from auditor_client.estimation.noise_sums import discrete_laplace
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise, RandomisedResponseNoise
-from shared.schema import Schema
+from shared.contract.schema import Schema
+from shared.privacy.noise import (
+    DiscreteGaussianNoise,
+    DiscreteLaplaceNoise,
+    ExponentialNoise,
+    Noise,
+    RandomisedResponseNoise,
+)
 
 
 def simulated_answers(

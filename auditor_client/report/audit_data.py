@@ -36,9 +36,9 @@ from auditor_client.report.strata_data import StrataData, strata_data
 from auditor_client.report.subject import Subject, rehearsed_model_words, subject
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import amounts_words, loss_words
-from shared.amounts import NANO_PER_UNIT, NO_LOSS
-from shared.metadata import DatasetMetadata
-from shared.wording import date, figure, joined, listed, plain, said, sentence
+from shared.contract.metadata import DatasetMetadata
+from shared.privacy.amounts import NANO_PER_UNIT, NO_LOSS
+from shared.wire.wording import date, figure, joined, listed, plain, said, sentence
 
 if TYPE_CHECKING:
     from auditor_client.estimation.impact import ImpactRatio

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from auditor_client.estimation.results import Estimate, RatioKind
 from auditor_client.report.formats import both_ends
-from shared.wording import plain, said, signed
+from shared.wire.wording import plain, said, signed
 
 
 @dataclass(frozen=True, slots=True)

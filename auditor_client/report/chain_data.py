@@ -11,7 +11,7 @@ from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, known, percent, scope_words, whole
 from auditor_client.report.prose import level_of
 from auditor_client.report.subject import stage_names
-from shared.wording import figure, joined, listed, said, sentence, signed
+from shared.wire.wording import figure, joined, listed, said, sentence, signed
 
 if TYPE_CHECKING:
     from auditor_client.estimation.chain_figures import ChainComparison, ChainFigures

@@ -18,7 +18,7 @@ from auditor_client.report.metric_names import compared_figure, difference_title
 from auditor_client.report.prose import level_words
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import subject
-from shared.wording import date, joined, listed, said, said_of, sentence, signed
+from shared.wire.wording import date, joined, listed, said, said_of, sentence, signed
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from auditor_client.report.axes import interval_text
 from auditor_client.report.formats import group_words, known, percent
 from auditor_client.report.prose import level_words
 from auditor_client.report.subject import subject
-from shared.wording import joined, listed, said, said_of
+from shared.wire.wording import joined, listed, said, said_of
 
 
 def direct_use_words(finding: Finding) -> str:

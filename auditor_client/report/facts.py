@@ -10,7 +10,7 @@ from auditor_client.report.formats import group_words, scope_words, sensitive_wo
 from auditor_client.report.known_totals import totals_words
 from auditor_client.report.outcome import outcome
 from auditor_client.report.subject import subject
-from shared.wording import joined, listed, said
+from shared.wire.wording import joined, listed, said
 
 _DIGITS: Final = 12
 

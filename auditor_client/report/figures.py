@@ -43,7 +43,7 @@ from auditor_client.report.metric_names import (
     ratio_title,
 )
 from auditor_client.report.outcome import Outcome, outcome_of
-from shared.wording import joined, listed, plain, said
+from shared.wire.wording import joined, listed, plain, said
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
 """The ends that the axis of the rates may have, and into how many equal parts each is divided."""

@@ -7,8 +7,8 @@ from auditor_client.findings.finding import Finding
 from auditor_client.report.facts import Fact, model_digest, outcome_fact
 from auditor_client.report.people import people_facts
 from auditor_client.report.subject import subject
-from shared.metadata import DatasetMetadata
-from shared.wording import date, said
+from shared.contract.metadata import DatasetMetadata
+from shared.wire.wording import date, said
 
 
 def limits(question: Question) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
 from auditor_client.estimation.results import Estimate
-from shared.rules import Rule
-from shared.schema import Group
-from shared.wording import figure, said, with_decimals
+from shared.contract.rules import Rule
+from shared.contract.schema import Group
+from shared.wire.wording import figure, said, with_decimals
 
 MORE_DECIMALS_MAX: Final = 4
 """So many decimals a figure gets at most so that the ends of its interval do not look alike."""

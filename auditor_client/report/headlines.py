@@ -36,8 +36,8 @@ from auditor_client.report.metric_names import METRIC_WORDS, rate_words
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.prose import level_of, threshold_name
 from auditor_client.report.subject import subject
-from shared.schema import Group
-from shared.wording import joined, listed, said, sentence
+from shared.contract.schema import Group
+from shared.wire.wording import joined, listed, said, sentence
 
 _EVERYBODY: Final = said("the people in the register")
 _WITHIN: Final = said("the people in the register within the scope")

@@ -21,10 +21,10 @@ from auditor_client.report.subject import subject
 from auditor_client.report.watch_data import watch_fact
 from auditor_client.report.watch_gaps import KeptWatch
 from auditor_client.text import losses_words
-from shared.metadata import DatasetMetadata
-from shared.releases import Release
-from shared.trainings import TrainingRelease
-from shared.wording import joined, plain, said
+from shared.contract.metadata import DatasetMetadata
+from shared.kinds.releases import Release
+from shared.kinds.trainings import TrainingRelease
+from shared.wire.wording import joined, plain, said
 
 _RATIOS = LinearAxis(0.0, 1.0, 2)
 _ADVERSE = RatioAxis((1.0, 2.0, math.inf))

@@ -29,7 +29,7 @@ from auditor_client.report.outcome import outcome_of
 from auditor_client.report.subject import subject
 from auditor_client.report.watch_data import watch_document
 from auditor_client.report.watch_gaps import KeptWatch
-from shared.trainings import TrainingRelease
+from shared.kinds.trainings import TrainingRelease
 
 FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4", "pafer-audit/5")
 """Of documents of audits. The third has the reading, and for each metric its threshold and both verdicts: before it

@@ -13,8 +13,8 @@ from auditor_client.findings.insight import parity_of
 from auditor_client.report.axes import interval_text, ratio_threshold
 from auditor_client.report.formats import group_words, ratio, whole
 from auditor_client.report.prose import level_of, threshold_name
-from shared.schema import Group
-from shared.wording import joined, listed, said, sentence
+from shared.contract.schema import Group
+from shared.wire.wording import joined, listed, said, sentence
 
 _OTHERS: Final[Mapping[Verdict, str]] = {
     Verdict.MEETS: sentence(

@@ -10,7 +10,7 @@ from auditor_client.asking.request import PARITY, STABILITY
 from auditor_client.planning.forecasts import Expectation, Knowledge
 from auditor_client.report.formats import group_words, whole
 from auditor_client.report.metric_names import METRIC_WORDS
-from shared.wording import joined, listed, said
+from shared.wire.wording import joined, listed, said
 
 LISTED_MAX: Final = 12
 """Totals of more groups are only counted."""

@@ -1,4 +1,4 @@
-"""The languages of the report: what `shared.wording` keeps, said by a catalogue and by the rules of a place.
+"""The languages of the report: what `shared.wire.wording` keeps, said by a catalogue and by the rules of a place.
 
 A catalogue is a gettext file, `catalogues/<code>.po`; `python -m checks.languages` finds what has to be in them.
 English needs none: the texts are English already.
@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
-from shared.wording import Date, Figure, Listed, Said
+from shared.wire.wording import Date, Figure, Listed, Said
 
 LANGUAGES: Final = ("en", "de", "fr", "nl")
 """The first is the one that texts are written in; each other has a catalogue."""
@@ -53,7 +53,7 @@ class Language:
         if code not in LANGUAGES:
             raise QuestionRefused(no_such("language", code, LANGUAGES))
         if code == LANGUAGES[0]:
-            # British: its lists have no comma before the last "and", like those of `shared.wording`.
+            # British: its lists have no comma before the last "and", like those of `shared.wire.wording`.
             return cls(code, Locale.parse("en_GB"), {})
         return cls(code, Locale.parse(code), _catalogue(code))
 

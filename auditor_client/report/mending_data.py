@@ -13,7 +13,7 @@ from auditor_client.report.formats import group_words, known, percent, ratio, se
 from auditor_client.report.prose import level_words
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.rule_words import Condition
-from shared.wording import figure, joined, listed, plain, said, said_of, sentence, signed
+from shared.wire.wording import figure, joined, listed, plain, said, said_of, sentence, signed
 
 _RATIOS: Final = LinearAxis(0.0, 1.0, 2)
 _SURE: Final = sentence(

@@ -19,7 +19,7 @@ from auditor_client.asking.request import (
 )
 from auditor_client.findings.answers import Rate
 from auditor_client.report.outcome import Outcome
-from shared.wording import said, sentence
+from shared.wire.wording import said, sentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from auditor_client.estimation.results import Estimate, ParityEstimate
 from auditor_client.findings.finding import Finding
 from auditor_client.report.formats import group_words
 from auditor_client.report.subject import subject
-from shared.wording import joined, listed, said
+from shared.wire.wording import joined, listed, said
 
 ALIKE: Final = 0.005
 """A rate is nearly 0 if it is below this, and its interval begins below a fifth of this; likewise nearly 1."""

@@ -16,7 +16,7 @@ from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.finding import Finding
 from auditor_client.models.tree import DecisionRule
 from auditor_client.report.subject import stage_titles
-from shared.wording import joined, listed, plain, said
+from shared.wire.wording import joined, listed, plain, said
 
 _DECISIONS_MAX: Final = 8
 _BETWEEN: Final = " or "

@@ -14,8 +14,8 @@ from auditor_client.report.formats import whole
 from auditor_client.report.metric_names import rate_words
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.prose import level_by_itself
-from shared.metadata import DatasetMetadata
-from shared.wording import said
+from shared.contract.metadata import DatasetMetadata
+from shared.wire.wording import said
 
 
 def people_facts(finding: Finding) -> tuple[Fact, ...]:

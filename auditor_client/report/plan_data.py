@@ -26,9 +26,9 @@ from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import stage_names
 from auditor_client.report.widths import WidthCurve, planned_curve, width_words
 from auditor_client.text import amounts_words, loss_words
-from shared.datasets import Budget
-from shared.plans import Quote
-from shared.wording import figure, joined, listed, said, said_of, sentence
+from shared.contract.datasets import Budget
+from shared.kinds.plans import Quote
+from shared.wire.wording import figure, joined, listed, said, said_of, sentence
 
 _MOSTLY: Final = 0.5
 _ENOUGH: Final = sentence("The interval of the {metric} ratio is expected to be {width} wide.")

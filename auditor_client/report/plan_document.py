@@ -6,8 +6,8 @@ from auditor_client.asking.question import Question
 from auditor_client.planning.capacity import Capacity
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.json_document import figures_document
-from shared.datasets import Budget
-from shared.plans import Quote
+from shared.contract.datasets import Budget
+from shared.kinds.plans import Quote
 
 _STEP: Final = ("stage", "passing", "rate_width", "ratio_low", "ratio_high", "bounded")
 

@@ -14,15 +14,15 @@ from auditor_client.report.known_totals import trusted_totals
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.subject import subject
-from shared.meaning import meaning, statements
-from shared.noise import (
+from shared.contract.meaning import meaning, statements
+from shared.privacy.noise import (
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     ExponentialNoise,
     Noise,
     RandomisedResponseNoise,
 )
-from shared.wording import decimal, joined, listed, plain, said, sentence
+from shared.wire.wording import decimal, joined, listed, plain, said, sentence
 
 _RELATIONS: Final = {
     "add_remove": said("any one person’s record were absent, or one more were present"),
@@ -98,7 +98,7 @@ def level_by_itself(finding: Finding) -> str:
 def noise_words(noise: Noise) -> str:
     """How large the noise of a count is: a bound for 95 % of the counts."""
     if isinstance(noise, DiscreteLaplaceNoise):
-        # The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.noise`.
+        # The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.privacy.noise`.
         q = math.exp(-1 / noise.scale)
         reach = max(math.ceil(noise.scale * math.log(2 / (0.05 * (1 + q)))) - 1, 0)
         return said("discrete Laplace of scale {scale}: {off}", scale=plain(noise.scale, 4), off=_off_by(reach))

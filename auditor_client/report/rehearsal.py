@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from auditor_client.text import loss_words, readable
-from shared.datasets import DatasetDescription
-from shared.plans import Quote
-from shared.rehearsals import Rehearsal
-from shared.releases import AnswerToRequest
-from shared.trainings import TrainingQuote
-from shared.watches import WatchQuote
-from shared.wording import joined, listed, said, sentence
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rehearsals import Rehearsal
+from shared.kinds.plans import Quote
+from shared.kinds.releases import AnswerToRequest
+from shared.kinds.trainings import TrainingQuote
+from shared.kinds.watches import WatchQuote
+from shared.wire.wording import joined, listed, said, sentence
 
 MARK: Final = said("REHEARSAL")
 _NOBODY: Final = sentence(

@@ -17,7 +17,7 @@ from auditor_client.report.formats import group_words, known, ratio
 from auditor_client.report.metric_names import rate_words
 from auditor_client.report.outcome import outcome_of
 from auditor_client.rule_words import Condition
-from shared.wording import figure, joined, said, said_of, sentence, signed
+from shared.wire.wording import figure, joined, said, said_of, sentence, signed
 
 FLIPS_TRIED_MAX: Final = 32
 FLIPS_SHOWN_MAX: Final = 8

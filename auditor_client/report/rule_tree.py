@@ -12,8 +12,8 @@ from auditor_client.models.tree import DecisionRule
 from auditor_client.report.axes import LinearAxis, Mark, interval_text
 from auditor_client.report.formats import group_words, known, percent
 from auditor_client.rule_words import Condition
-from shared.rules import Predicate, Rule
-from shared.wording import joined
+from shared.contract.rules import Predicate, Rule
+from shared.wire.wording import joined
 
 NODES_MAX: Final = 31
 LEAVES_MIN: Final = 3

@@ -9,7 +9,7 @@ from auditor_client.estimation.results import Estimate, ParityEstimate
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.formats import known, percent, ratio, threshold_percent, whole
 from auditor_client.rule_words import value_words
-from shared.wording import joined, listed, said, said_of
+from shared.wire.wording import joined, listed, said, said_of
 
 if TYPE_CHECKING:  # importing the estimators takes a second
     from auditor_client.estimation.impact import ImpactRatio

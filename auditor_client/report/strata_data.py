@@ -17,7 +17,7 @@ from auditor_client.report.figures import RateTable, rate_table
 from auditor_client.report.formats import group_words, known, percent, points, ratio, sensitive_words
 from auditor_client.report.metric_names import METRIC_WORDS, RateWords, rate_words
 from auditor_client.report.outcome import outcome_of
-from shared.wording import listed, said, sentence
+from shared.wire.wording import listed, said, sentence
 
 _RATES: Final = LinearAxis(0.0, 1.0, 5, lambda value: f"{100 * value:.3g}")
 _EVERY: Final = {

@@ -9,7 +9,7 @@ from auditor_client.asking.request import MODEL
 from auditor_client.models.read_model import Provenance
 from auditor_client.report.formats import whole
 from auditor_client.report.rehearsal import MARK
-from shared.wording import joined, plain, said, sentence
+from shared.wire.wording import joined, plain, said, sentence
 
 _MADE_IN_A_REHEARSAL: Final = sentence(
     "The model was made in a rehearsal of {dataset}, of invented people: it learned nothing about real ones."

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.rule_words import Condition
-from shared.rules import Predicate, Rule
-from shared.scores import Axis, Document, RuleTerm, TableTerm, Terms
-from shared.trained_scores import LABEL_SCORE
-from shared.trainings import TrainedScore, TrainedTree
-from shared.wording import plain, said, signed
+from shared.contract.rules import Predicate, Rule
+from shared.kinds.trained_scores import LABEL_SCORE
+from shared.kinds.trainings import TrainedScore, TrainedTree
+from shared.scores.documents import Axis, Document, RuleTerm, TableTerm, Terms
+from shared.wire.wording import plain, said, signed
 
 
 @dataclass(frozen=True, slots=True)

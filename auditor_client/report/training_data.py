@@ -21,9 +21,9 @@ from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.trained_scores_data import ScoreTable, score_table
 from auditor_client.rule_words import Condition
 from auditor_client.text import loss_words
-from shared.amounts import NO_LOSS, Loss, format_nano
-from shared.trainings import Pflr, PflrStar, PrivateFairTree, TrainedTree, TrainingStep
-from shared.wording import decimal, figure, joined, listed, plain, said, said_of, sentence, signed
+from shared.kinds.trainings import Pflr, PflrStar, PrivateFairTree, TrainedTree, TrainingStep
+from shared.privacy.amounts import NO_LOSS, Loss, format_nano
+from shared.wire.wording import decimal, figure, joined, listed, plain, said, said_of, sentence, signed
 
 _RATIOS: Final = LinearAxis(0.0, 1.0, 2)
 _DECIDED: Final = {True: said("favourable"), False: said("unfavourable")}

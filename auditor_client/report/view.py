@@ -21,8 +21,8 @@ from auditor_client.report.formats import change_words, ratio, verdict_words
 from auditor_client.report.languages import LANGUAGES, Language
 from auditor_client.report.rehearsal import MARK, rehearsal_line, rehearsal_words
 from auditor_client.text import readable
-from shared.rehearsals import Rehearsal
-from shared.wording import joined, listed, said, said_of
+from shared.contract.rehearsals import Rehearsal
+from shared.wire.wording import joined, listed, said, said_of
 
 Data = TypeVar("Data")
 

@@ -10,11 +10,11 @@ from auditor_client.report.facts import Fact
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.watch_gaps import Gap, KeptWatch, gaps, version_numbers
 from auditor_client.text import loss_words
-from shared.amounts import format_nano
-from shared.datasets import DatasetDescription
-from shared.metadata import DatasetMetadata
-from shared.watches import WatchAnswerRelease, WatchRelease
-from shared.wording import listed, said
+from shared.contract.datasets import DatasetDescription
+from shared.contract.metadata import DatasetMetadata
+from shared.kinds.watches import WatchAnswerRelease, WatchRelease
+from shared.privacy.amounts import format_nano
+from shared.wire.wording import listed, said
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from shared.watches import SkipReason, WatchAnswerRelease, WatchRelease, WatchSkipRelease
-from shared.wording import joined, said
+from shared.kinds.watches import SkipReason, WatchAnswerRelease, WatchRelease, WatchSkipRelease
+from shared.wire.wording import joined, said
 
 _RESTORED: SkipReason = "restored"
 

@@ -8,8 +8,8 @@ from typing import Final
 from auditor_client.planning.forecasts import Expectation, Forecast, Outlook
 from auditor_client.report.axes import LinearAxis, Tick
 from auditor_client.text import asked_words, loss_words
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.wording import figure, joined, plain, said, sentence
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
+from shared.wire.wording import figure, joined, plain, said, sentence
 
 _WOULD_BE: Final = sentence(
     "The interval of the ratio is {now} wide at {spent}. With {more}, asked as a new question, it would be about "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from pafer_demo.open_data import OpenData
-from shared.schema import Column
+from shared.contract.schema import Column
 
 TREES: Final = 5
 HEIGHT_MAX: Final = 6

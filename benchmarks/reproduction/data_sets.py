@@ -17,8 +17,8 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.reproduction.published import SENSITIVE, Sensitive
 from pafer_demo.open_data import LOADERS, OpenData, OpenDataMissing, data_directory
-from shared.datasets import DatasetDeclaration
-from shared.schema import Column
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.schema import Column
 
 DECLARATION: Final = ".declaration.json"
 _TYPES: Final = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}

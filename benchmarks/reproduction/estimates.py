@@ -12,8 +12,8 @@ from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
 from auditor_client.estimation.totals import CountedTotals
 from benchmarks.accuracy import Case
-from shared.noise import DiscreteLaplaceNoise
-from shared.releases import ReleasedBatch
+from shared.kinds.releases import ReleasedBatch
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 POLICY: Final = Policy("uniform", "uniform")
 """What the paper's experiments do with invalid answers."""

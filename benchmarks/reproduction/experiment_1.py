@@ -23,8 +23,8 @@ from benchmarks.reproduction.estimates import Estimates, by_posterior, by_the_pa
 from benchmarks.reproduction.in_process import InProcessHolder, in_process_holder
 from benchmarks.reproduction.methods import METHODS, Method
 from benchmarks.reproduction.published import TABLE_5, Sensitive
-from shared.amounts import NANO_PER_UNIT, parse_nano
-from shared.releases import Release
+from shared.kinds.releases import Release
+from shared.privacy.amounts import NANO_PER_UNIT, parse_nano
 
 SEED: Final = 20_231_213
 BUDGETS: Final = tuple(round(epsilon * NANO_PER_UNIT) for epsilon in np.linspace(0.01, 0.5, 40).tolist())

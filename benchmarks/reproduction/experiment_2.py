@@ -34,7 +34,7 @@ from benchmarks.reproduction.estimates import by_posterior, by_the_paper, counts
 from benchmarks.reproduction.in_process import InProcessHolder, in_process_holder, joined
 from benchmarks.reproduction.published import Sensitive
 from pafer_demo.open_data import OpenData
-from shared.amounts import NANO_PER_UNIT, format_nano, parse_nano
+from shared.privacy.amounts import NANO_PER_UNIT, format_nano, parse_nano
 
 SEED: Final = 20_231_213
 DATASETS: Final = ("adult", "compas")

@@ -23,11 +23,11 @@ from holder_service.app import create_app
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
-from holder_service.services.holder import initialise
+from holder_service.services.running.holder import initialise
 from pafer_demo.open_data import OpenData
-from shared.datasets import DatasetDescription
-from shared.plans import Plan, Quote
-from shared.releases import Release, SigningKeys
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.plans import Plan, Quote
+from shared.kinds.releases import Release, SigningKeys
 from testing.holders import TestedHolder, settings_in
 
 URL: Final = "http://127.0.0.1"

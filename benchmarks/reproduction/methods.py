@@ -7,7 +7,7 @@ from typing import Final
 from auditor_client.asking.request import AuditRequest
 from benchmarks.reproduction import as_published
 from benchmarks.reproduction.as_published import SlippedMechanism
-from shared.amounts import format_nano
+from shared.privacy.amounts import format_nano
 
 GAUSSIAN_DELTA_NANO: Final = 10**6
 """The same δ as the slipped Gaussian has, so that the two differ by the slip alone."""

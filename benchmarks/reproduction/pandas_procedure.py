@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks.published_trees import PUBLISHED_TREES
 from pafer_demo.open_data import LOADERS
-from shared.rules import Predicate, Rule
+from shared.contract.rules import Predicate, Rule
 
 SECONDS: Final = 5.0
 _OPERATORS: Final = {"eq": "==", "ne": "!=", "le": "<=", "gt": ">"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from checks.attacks.people import Answering, Holder, People, all_but, cell, only, share
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
+from shared.privacy.amounts import parse_nano
 from testing.registers import plan
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
+from shared.privacy.amounts import parse_nano
 
 Doubles = npt.NDArray[np.float64]
 _NEIGHBOURS = 12

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from holder_service.services.holder import initialise
-from shared.amounts import format_nano, parse_nano
-from shared.rules import Cell
+from holder_service.services.running.holder import initialise
+from shared.contract.rules import Cell
+from shared.privacy.amounts import format_nano, parse_nano
 from testing.holders import TestedHolder, opened, settings_in
 from testing.registers import plan
 

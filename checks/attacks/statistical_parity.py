@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 
 from checks.attacks.people import Holder, People, all_but, cell, only
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
+from shared.privacy.amounts import parse_nano
 
 Model = frozenset[int]
 """The people whom a model accepts."""

@@ -22,11 +22,11 @@ from auditor_client.asking.request import AuditRequest
 from auditor_client.cli import app as auditor_app
 from auditor_client.planning.forecasting import expectation
 from checks.words import PRODUCT, public_classes, sources_of
-from holder_service import oidc_settings
-from holder_service import settings as holder_settings
 from holder_service.cli import app as holder_app
-from holder_service.secret_settings import ENDING, SECRETS
-from testing.invented_questions import FOUR_LEAVES
+from holder_service.settings import holder as holder_settings
+from holder_service.settings import oidc as oidc_settings
+from holder_service.settings.secrets import ENDING, SECRETS
+from testing.invented.questions import FOUR_LEAVES
 from testing.registers import LOANS
 
 PROGRAMS: Final = {"auditor": ("auditor_client.cli", auditor_app), "holder": ("holder_service.cli", holder_app)}

@@ -11,7 +11,7 @@ import xgboost
 
 from auditor_client.models.read_model import ModelRequest
 from checks.model_formats.data import SCHEMA, labels, table
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 RECORDED: Final = Path(__file__).parents[2] / "tests" / "unit" / "auditor_client" / "formats" / "catboost_models.json"
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 SCHEMA: Final = Schema.model_validate(
     {

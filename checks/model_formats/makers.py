@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from auditor_client.models.formats.frames import installed
 from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers.frames import installed
 from checks.model_formats.boosting import request
 from checks.model_formats.data import SCHEMA, labels, table
 from checks.model_formats.onnx_graphs import NEVER_MISSING
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 NUMBERS: Final = ["income", "tiny", "age", "children", "owner", "insured"]
 ANSWERS: Final = Schema.model_validate(

@@ -19,10 +19,10 @@ from sklearn.tree import DecisionTreeClassifier
 from auditor_client.models.checking import Agreement, MakersAnswers, compare
 from auditor_client.models.inventing import Invented, invent
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers import load_object, read_object
+from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats.data import SCHEMA, labels, table
-from shared.schema import Schema
-from shared.scores import Choice, Layers, Terms
+from shared.contract.schema import Schema
+from shared.scores.documents import Choice, Layers, Terms
 
 Products = Sequence[tuple[float, float]]
 NUMBERS: Final = ("income", "age", "children")

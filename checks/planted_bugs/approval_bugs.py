@@ -4,7 +4,7 @@ from typing import Final
 
 from checks.planted_bugs.bug import Bug, Edit
 
-_APPROVALS: Final = "holder_service/services/approvals.py"
+_APPROVALS: Final = "holder_service/services/releases/approvals.py"
 _TESTS: Final = "tests/integration/test_approvals.py"
 _LOOKED_AT_AGAIN: Final = (f"{_TESTS}::test_an_approval_is_looked_at_again_under_the_lock",)
 
@@ -12,7 +12,7 @@ _WORDS: Final = "holder_service/domain/column_words.py"
 _WORDS_TESTS: Final = "tests/unit/holder_service/test_column_words.py"
 
 _SECOND: Final = "holder_service/domain/second_officers.py"
-_SECOND_SERVICE: Final = "holder_service/services/second_officers.py"
+_SECOND_SERVICE: Final = "holder_service/services/accounts/second_officers.py"
 _SECOND_TESTS: Final = "tests/integration/test_second_officers.py"
 
 APPROVAL_BUGS: Final = (
@@ -208,7 +208,7 @@ APPROVAL_BUGS: Final = (
         "a restore leaves approvals in force",
         (
             Edit(
-                "holder_service/services/ledger_reading.py",
+                "holder_service/services/ledger/reading.py",
                 "record_restore.work",
                 "        approvals.end_all(transaction.connection)\n",
                 "",
@@ -220,7 +220,7 @@ APPROVAL_BUGS: Final = (
         "what is withdrawn or deleted may be made again without an end",
         (
             Edit(
-                "holder_service/services/ledger_store.py",
+                "holder_service/services/ledger/store.py",
                 "Transaction.require_few.made",
                 "        made = EntryFilter(kind=kind, actor=actor, population=population, subject=subject)\n",
                 "        made = EntryFilter(kind=kind, auditor=actor, population=population, subject=subject)\n",

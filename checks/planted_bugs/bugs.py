@@ -20,8 +20,8 @@ from checks.planted_bugs.stage_bugs import STAGE_BUGS
 from checks.planted_bugs.turn_bugs import TURN_BUGS
 from checks.planted_bugs.watch_bugs import WATCH_BUGS
 
-_RELEASES: Final = "holder_service/services/releases.py"
-_COLUMNS: Final = "holder_service/services/columns.py"
+_RELEASES: Final = "holder_service/services/releases/releases.py"
+_COLUMNS: Final = "holder_service/services/columns/columns.py"
 _RELEASING: Final = "holder_service/web/rest/releasing.py"
 _ENCODED: Final = "holder_service/records/encoded.py"
 _LINKED: Final = "holder_service/records/linked.py"
@@ -32,17 +32,17 @@ _LAPLACE: Final = "holder_service/mechanisms/laplace.py"
 _SPARSE_VECTOR: Final = "holder_service/mechanisms/sparse_vector.py"
 _DISTANCE: Final = "holder_service/domain/verdict_distance.py"
 _SPARSE_VECTOR_TESTS: Final = "tests/unit/holder_service/test_sparse_vector.py"
-_WATCHING: Final = "holder_service/services/watching.py"
+_WATCHING: Final = "holder_service/services/releases/watching.py"
 _WATCHED_TESTS: Final = "tests/integration/test_watches.py"
 _WATCH_TESTS: Final = "tests/statistical/test_watches.py"
 _DISTANCE_TESTS: Final = "tests/unit/holder_service/test_verdict_distance.py"
-_ZERO_CONCENTRATED: Final = "shared/zero_concentrated.py"
+_ZERO_CONCENTRATED: Final = "shared/privacy/zero_concentrated.py"
 
 _LOOKS: Final = "auditor_client/findings/looks.py"
 _LOOKS_TESTS: Final = "tests/unit/auditor_client/test_looks.py"
 _ROLES_TESTS: Final = "tests/integration/test_roles.py"
 _REFINING: Final = "holder_service/mechanisms/refining.py"
-_REFINABLE: Final = "holder_service/services/refining.py"
+_REFINABLE: Final = "holder_service/services/releases/refining.py"
 _REFINING_LAW: Final = "tests/unit/holder_service/test_refining_law.py"
 _REFINING_TESTS: Final = "tests/integration/test_refining.py"
 
@@ -56,7 +56,7 @@ _TASKS_TESTS: Final = "tests/unit/holder_service/test_spark_tasks.py"
 _WORK_TESTS: Final = "tests/unit/holder_service/test_count_work.py"
 _READ_SCORES: Final = "tests/unit/auditor_client/test_sklearn_scores.py"
 
-_NOTICES: Final = "holder_service/services/notices.py"
+_NOTICES: Final = "holder_service/services/running/notices.py"
 _NOTICES_TESTS: Final = "tests/integration/test_notices.py"
 
 BUGS: Final = (
@@ -135,7 +135,7 @@ BUGS: Final = (
         "a data steward sets a cap",
         (
             Edit(
-                "holder_service/services/populations.py",
+                "holder_service/services/accounts/populations.py",
                 "with_cap",
                 "    if sets_cap:\n",
                 "    if sets_cap or not sets_cap:\n",
@@ -229,7 +229,7 @@ BUGS: Final = (
         (
             Edit(_REFINABLE, "find", "    if stored.version != dataset.version:\n", "    if stored.version < 0:\n"),
             Edit(
-                "shared/refining.py",
+                "shared/kinds/refining.py",
                 "_but_epsilon",
                 "return plan.sensitive, plan.version, plan.draw,",
                 "return plan.sensitive, plan.draw,",
@@ -289,7 +289,7 @@ BUGS: Final = (
         "a refinement asks another question",
         (
             Edit(
-                "shared/refining.py",
+                "shared/kinds/refining.py",
                 "require_refines",
                 "    if _but_epsilon(plan) != _but_epsilon(earlier):\n",
                 "    if plan.sensitive != earlier.sensitive:\n",
@@ -497,7 +497,7 @@ BUGS: Final = (
         "sensitivity 1 under replace",
         (
             Edit(
-                "shared/relations.py",
+                "shared/contract/relations.py",
                 "NeighbouringRelation.counts_that_change",
                 'if self.name == "add_remove":',
                 'if self.name in ("add_remove", "replace"):',
@@ -509,7 +509,7 @@ BUGS: Final = (
         "infinite epsilon accepted",
         (
             Edit(
-                "shared/amounts.py",
+                "shared/privacy/amounts.py",
                 "parse_nano.match",
                 "    match = _DECIMAL.fullmatch(text) if isinstance(text, str) else None\n",
                 '    if isinstance(text, str) and "e" in text:\n'
@@ -517,7 +517,7 @@ BUGS: Final = (
                 "    match = _DECIMAL.fullmatch(text) if isinstance(text, str) else None\n",
             ),
             Edit(
-                "shared/amounts.py",
+                "shared/privacy/amounts.py",
                 "_parameter.parse",
                 "        if low <= nano <= high:\n",
                 "        if low <= nano:\n",
@@ -529,7 +529,7 @@ BUGS: Final = (
         "noise of another loss",
         (
             Edit(
-                "holder_service/services/priced.py",
+                "holder_service/services/releases/priced.py",
                 "PricedBatch.__post_init__",
                 "if self.mechanism.loss != self.batch.loss:",
                 "if False:",
@@ -546,7 +546,7 @@ BUGS: Final = (
         "classes of a batch share one rho",
         (
             Edit(
-                "holder_service/services/priced.py",
+                "holder_service/services/releases/priced.py",
                 "PricedBatch.charge",
                 "return Charge(stated, self.mechanism.rho_nano * len(self.classes))",
                 "return Charge(stated, self.mechanism.rho_nano)",
@@ -563,7 +563,7 @@ BUGS: Final = (
         "a private choice is charged as of a bounded range",
         (
             Edit(
-                "shared/charges.py",
+                "shared/privacy/charges.py",
                 "step_rho_nano",
                 "    return pure_rho_nano(epsilon_nano)\n",
                 '    return pure_rho_nano(epsilon_nano) if measures == "sums" else pure_rho_nano(epsilon_nano) // 4\n',
@@ -575,7 +575,7 @@ BUGS: Final = (
         "a loss in rho is paid from a limit in epsilon",
         (
             Edit(
-                "shared/amounts.py",
+                "shared/privacy/amounts.py",
                 "Loss.fits_in",
                 "        if self.rho_nano is not None or limit.rho_nano is not None:\n",
                 "        if self.rho_nano is not None and limit.rho_nano is not None:\n",
@@ -602,7 +602,7 @@ BUGS: Final = (
         "answer before commit",
         (
             Edit(
-                "holder_service/services/ledger_store.py",
+                "holder_service/services/ledger/store.py",
                 "LedgerStore._transact.transact",
                 "            done.append(transaction)\n",
                 "            import time\n\n"
@@ -620,7 +620,7 @@ BUGS: Final = (
         "a refusal after a write touches the others",
         (
             Edit(
-                "holder_service/services/ledger_store.py",
+                "holder_service/services/ledger/store.py",
                 "_Shared.attempt",
                 "if transaction.last is not before:",
                 "if False:",
@@ -632,7 +632,7 @@ BUGS: Final = (
         "a shared answer leaves before the anchor",
         (
             Edit(
-                "holder_service/services/ledger_store.py",
+                "holder_service/services/ledger/store.py",
                 "LedgerStore._transact.result",
                 "        result = run(transact)\n",
                 "        result = run(transact)\n"
@@ -687,7 +687,7 @@ BUGS: Final = (
         "rules that name a sensitive column move nobody",
         (
             Edit(
-                "shared/relations.py",
+                "shared/contract/relations.py",
                 "NeighbouringRelation.counts_first_group_alone",
                 'return self.name == "sensitive_attribute" and groups == 2 and not moved',
                 'return self.name == "sensitive_attribute" and groups == 2',
@@ -699,7 +699,7 @@ BUGS: Final = (
         "what follows from a sensitive column is no secret",
         (
             Edit(
-                "shared/columns.py",
+                "shared/scores/columns.py",
                 "extended",
                 "following=(*schema.following, *following)",
                 "following=schema.following",
@@ -711,7 +711,7 @@ BUGS: Final = (
         "reports are counted by secrets",
         (
             Edit(
-                "shared/plans.py",
+                "shared/kinds/plans.py",
                 "Plan._check_responses",
                 "                if batch.names_sensitive(schema):\n",
                 "                if False and batch.names_sensitive(schema):\n",
@@ -723,7 +723,7 @@ BUGS: Final = (
         "retired datasets have no secrets",
         (
             Edit(
-                "holder_service/services/populations.py",
+                "holder_service/services/accounts/populations.py",
                 "schemas_of",
                 "for dataset in datasets.every(connection, population=population)}\n",
                 "for dataset in datasets.every(connection, population=population) if not dataset.retired}\n",
@@ -771,7 +771,7 @@ BUGS: Final = (
         "predicates are alike if they are equal",
         (
             Edit(
-                "shared/repeated_predicates.py",
+                "shared/contract/repeated_predicates.py",
                 "read_alike_once.written",
                 "map(marshal.dumps, one, itertools.repeat(2))",
                 "(repr(each).replace('True', '1').encode() for each in one)",
@@ -831,7 +831,7 @@ BUGS: Final = (
         "one step between values under add_remove",
         (
             Edit(
-                "shared/meaning.py",
+                "shared/contract/meaning.py",
                 "_STEPS_BETWEEN_VALUES",
                 '_STEPS_BETWEEN_VALUES: Final[Mapping[Relation, int]] = {"add_remove": 2,',
                 '_STEPS_BETWEEN_VALUES: Final[Mapping[Relation, int]] = {"add_remove": 1,',
@@ -843,7 +843,7 @@ BUGS: Final = (
         "a count in a debug log",
         (
             Edit(
-                "holder_service/services/priced.py",
+                "holder_service/services/releases/priced.py",
                 "PricedPlan._noisy_batches.noisy",
                 "            noisy = batch.mechanism.release(",
                 "            import logging\n\n"
@@ -869,9 +869,9 @@ BUGS: Final = (
     Bug(
         "records readable by others",
         (
-            Edit("holder_service/durable_files.py", "immutable_file", "mode=0o400", "mode=0o444"),
+            Edit("holder_service/files/durable.py", "immutable_file", "mode=0o400", "mode=0o444"),
             Edit(
-                "holder_service/private_files.py",
+                "holder_service/files/private.py",
                 "keep_new_files_private",
                 "    os.umask(_OTHERS)\n",
                 "    os.umask(0o022)\n",
@@ -883,7 +883,7 @@ BUGS: Final = (
         "exact overlaps over the API",
         (
             Edit(
-                "holder_service/services/overlaps.py",
+                "holder_service/services/datasets/overlaps.py",
                 "look_at_overlap",
                 "_band(mechanism.release([exact.people])[0])",
                 "_band(exact.people)",
@@ -905,7 +905,7 @@ BUGS: Final = (
     ),
     Bug(
         "a cap stays open after a restore",
-        (Edit("holder_service/services/ledger_reading.py", "record_restore.work.cap", ".name).closed()", ".name)"),),
+        (Edit("holder_service/services/ledger/reading.py", "record_restore.work.cap", ".name).closed()", ".name)"),),
         ("tests/integration/test_restores.py::test_a_restore_closes_every_cap_until_it_is_declared_again",),
     ),
     Bug(
@@ -939,12 +939,12 @@ BUGS: Final = (
     ),
     Bug(
         "score documents are read first come, first served",
-        (Edit("holder_service/services/apart.py", "TurnLock.taken", "add(name, begins)", 'add("", begins)'),),
+        (Edit("holder_service/services/work/apart.py", "TurnLock.taken", "add(name, begins)", 'add("", begins)'),),
         ("tests/unit/holder_service/test_turn_lock.py",),
     ),
     Bug(
         "a list of a score document is read before its length is looked at",
-        (Edit("shared/scores.py", "_bounded", "len(value) > length_max", "len(value) < 0"),),
+        (Edit("shared/scores/documents.py", "_bounded", "len(value) > length_max", "len(value) < 0"),),
         ("tests/unit/holder_service/test_score_documents.py",),
     ),
     Bug(
@@ -987,7 +987,7 @@ BUGS: Final = (
         "watches are answered first come, first served",
         (
             Edit(
-                "holder_service/services/watching.py",
+                "holder_service/services/releases/watching.py",
                 "_begin",
                 "for watch in in_turns([*waiting, *again], served=None if current is None else current.auditor):",
                 "for watch in [*waiting, *again]:",
@@ -999,7 +999,7 @@ BUGS: Final = (
         "watches about rehearsals come before real ones",
         (
             Edit(
-                "holder_service/services/watching.py",
+                "holder_service/services/releases/watching.py",
                 "_begin",
                 "pending = watches.pending(transaction.connection, rehearsed=rehearsed)",
                 "pending = [watch for kind in (False, True) for watch in "
@@ -1060,7 +1060,7 @@ BUGS: Final = (
         "a column's id is a digest that anybody can compute",
         (
             Edit(
-                "holder_service/services/asked_columns.py",
+                "holder_service/services/columns/asked_columns.py",
                 "keyed_digest.hashed",
                 "key=secret.key, digest_size=32",
                 "digest_size=32",
@@ -1166,7 +1166,7 @@ BUGS: Final = (
         "the number behind an answer leaves (algorithm 3 of Lyu, Su, Li)",
         (
             Edit(
-                "shared/watches.py",
+                "shared/kinds/watches.py",
                 "WatchStatement.changed",
                 "    changed: StrictBool\n",
                 "    number: int\n    changed: StrictBool\n",
@@ -1218,7 +1218,7 @@ BUGS: Final = (
         "a watch answers when it is drawn",
         (
             Edit(
-                "holder_service/services/watch_rounds.py",
+                "holder_service/services/releases/watch_rounds.py",
                 "WatchRounds._answer",
                 "max((public - self._store.clock()).total_seconds(), 0)",
                 "0",
@@ -1230,7 +1230,7 @@ BUGS: Final = (
         "a watch goes on after a restore",
         (
             Edit(
-                "holder_service/services/watching.py",
+                "holder_service/services/releases/watching.py",
                 "_reason",
                 "if not watches.is_open(connection, watch):",
                 "if False:",
@@ -1242,7 +1242,7 @@ BUGS: Final = (
         "a notice begins beyond its threshold",
         (
             Edit(
-                "shared/notices.py",
+                "shared/contract/notices.py",
                 "Thresholds.reached",
                 "if percent >= self.percent else None",
                 "if percent > self.percent else None",

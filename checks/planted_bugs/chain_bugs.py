@@ -16,7 +16,7 @@ CHAIN_BUGS: Final = (
         "a cap of nothing is of no kind",
         (
             Edit(
-                "holder_service/services/populations.py",
+                "holder_service/services/accounts/populations.py",
                 "record_population",
                 "            require_kind(connection, name, balance, declaration.cap)\n",
                 "            if balance != Balance():\n"

@@ -77,7 +77,7 @@ LEARNING_BUGS: Final = (
         "steps of a training that cost more than it is charged",
         (
             Edit(
-                "holder_service/services/priced_training.py",
+                "holder_service/services/releases/priced_training.py",
                 "PricedTraining.__post_init__",
                 "if said != self.asked.charge:",
                 "if False:",

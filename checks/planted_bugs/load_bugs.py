@@ -4,7 +4,7 @@ from typing import Final
 
 from checks.planted_bugs.bug import Bug, Edit
 
-_READS: Final = "holder_service/services/url_reads.py"
+_READS: Final = "holder_service/services/datasets/url_reads.py"
 _SOURCES: Final = "holder_service/records/sources.py"
 _TESTS: Final = "tests/integration/test_records_by_url.py"
 

@@ -4,12 +4,12 @@ from typing import Final
 
 from checks.planted_bugs.bug import Bug, Edit
 
-_TENSORS: Final = "auditor_client/models/formats/onnx_tensors.py"
+_TENSORS: Final = "auditor_client/models/readers/onnx/tensors.py"
 _GIVEN_FILE_TESTS: Final = "tests/unit/auditor_client/test_only_the_given_file.py"
 _RAW_INPUTS_TESTS: Final = "tests/unit/auditor_client/test_raw_inputs.py"
 _SAVED_TESTS: Final = "tests/unit/auditor_client/formats/test_saved_boosters.py"
-_VOCABULARY: Final = "auditor_client/models/formats/pmml_vocabulary.py"
-_DICTIONARY: Final = "auditor_client/models/formats/pmml_dictionary.py"
+_VOCABULARY: Final = "auditor_client/models/readers/pmml/vocabulary.py"
+_DICTIONARY: Final = "auditor_client/models/readers/pmml/dictionary.py"
 _DICTIONARY_TESTS: Final = "tests/unit/auditor_client/formats/test_pmml_dictionary.py"
 _VERSIONS_TESTS: Final = "tests/unit/auditor_client/formats/test_files_of_other_versions.py"
 
@@ -59,7 +59,7 @@ READER_BUGS: Final = (
         "nothing says that the auditor named the inputs of a file",
         (
             Edit(
-                "auditor_client/models/formats/inputs.py",
+                "auditor_client/models/readers/inputs.py",
                 "ModelInputs.noted",
                 "replace(provenance, inputs=inputs, fractional=fractional)",
                 "replace(provenance, fractional=fractional)",
@@ -76,7 +76,7 @@ READER_BUGS: Final = (
         "a booster in a skops file keeps the trees behind its best iteration",
         (
             Edit(
-                "auditor_client/models/formats/saved_boosters.py",
+                "auditor_client/models/readers/boosters/saved_boosters.py",
                 "_lightgbm",
                 "if isinstance(best, int) and 0 < best",
                 "if isinstance(best, int) and 0 > best",
@@ -88,7 +88,7 @@ READER_BUGS: Final = (
         "a number that XGBoost takes for missing is not looked at",
         (
             Edit(
-                "auditor_client/models/formats/saved_boosters.py",
+                "auditor_client/models/readers/boosters/saved_boosters.py",
                 "_xgboost",
                 "math.isnan(missing)",
                 "missing == missing or math.isnan(missing)",
@@ -135,7 +135,7 @@ READER_BUGS: Final = (
         "an attribute of an ONNX operator is ignored",
         (
             Edit(
-                "auditor_client/models/formats/onnx_graph.py",
+                "auditor_client/models/readers/onnx/graph.py",
                 "Graph._follow",
                 "if known is not None and name not in known.split():",
                 "if known is None and name in names and not name:",

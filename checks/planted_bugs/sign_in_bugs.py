@@ -6,7 +6,7 @@ from checks.planted_bugs.bug import Bug, Edit
 
 _TOKENS: Final = "holder_service/identity/tokens.py"
 _SIGN_IN: Final = "holder_service/web/console/sign_in.py"
-_ACCESS: Final = "holder_service/services/access.py"
+_ACCESS: Final = "holder_service/services/accounts/access.py"
 _OWN: Final = "auditor_client/exchange/sign_in.py"
 _SESSIONS: Final = "auditor_client/exchange/sessions.py"
 _OWN_TESTS: Final = "tests/unit/auditor_client/test_sign_in.py"
@@ -122,7 +122,11 @@ SIGN_IN_BUGS: Final = (
     ),
     Bug(
         "a sign-in goes without its proof key",
-        (Edit("shared/identity_providers.py", "Discovery.authorization_url", ", **asked, **proof)", ", **asked)"),),
+        (
+            Edit(
+                "shared/wire/identity_providers.py", "Discovery.authorization_url", ", **asked, **proof)", ", **asked)"
+            ),
+        ),
         (f"{_OWN_TESTS}::test_a_person_signs_in_asks_and_signs_out",),
     ),
     Bug(

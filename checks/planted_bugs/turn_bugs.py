@@ -34,7 +34,7 @@ TURN_BUGS: Final = (
         "nothing rests before the answers of free watches",
         (
             Edit(
-                "holder_service/services/watching.py",
+                "holder_service/services/releases/watching.py",
                 "_begin",
                 "times = 1 + FREE_REST if rehearsed else 1",
                 "times = 1",

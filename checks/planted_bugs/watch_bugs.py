@@ -4,8 +4,8 @@ from typing import Final
 
 from checks.planted_bugs.bug import Bug, Edit
 
-_WATCHING: Final = "holder_service/services/watching.py"
-_SEALS: Final = "holder_service/watch_seals.py"
+_WATCHING: Final = "holder_service/services/releases/watching.py"
+_SEALS: Final = "holder_service/keys/watch_seals.py"
 _REPLAY: Final = "holder_service/domain/watch_replay.py"
 _SEALED: Final = "tests/integration/test_sealed_watches.py"
 _SKIPPED: Final = "tests/integration/test_skipped_versions.py"
@@ -67,7 +67,11 @@ WATCH_BUGS: Final = (
     ),
     Bug(
         "a refinement may cost next to nothing",
-        (Edit("holder_service/services/refining.py", "require_step", "< limits.REFINING_STEP_NANO_MIN", "< 0"),),
+        (
+            Edit(
+                "holder_service/services/releases/refining.py", "require_step", "< limits.REFINING_STEP_NANO_MIN", "< 0"
+            ),
+        ),
         ("tests/integration/test_refining.py::test_a_refinement_raises_epsilon_by_a_step",),
     ),
 )

@@ -37,7 +37,7 @@ from auditor_client.errors import AuditorError, Forbidden, SignInNeeded, Unauthe
 from auditor_client.exchange.sessions import KeptSignIn, discovered
 from auditor_client.exchange.sign_in import offered, sign_in_by_device
 from auditor_client.settings import AuditorSettings
-from holder_service.oidc_settings import OidcSettings
+from holder_service.settings.oidc import OidcSettings
 from testing.console_visitors import Page
 from testing.holders import TestedHolder, listening, opened, stopped_holder
 

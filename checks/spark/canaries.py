@@ -25,9 +25,9 @@ from checks.spark.sessions import pair
 from holder_service.records.engines import EncodedVersion
 from holder_service.records.formats import RecordsUrl
 from holder_service.records.spark import session, tasks
-from holder_service.settings import SparkSettings
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from holder_service.settings.holder import SparkSettings
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
 
 RARE: Final = (12_347, 9_871, 7_489, 5_563)
 """People by age and sex: two ages, each first F and then M."""

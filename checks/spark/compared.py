@@ -21,8 +21,8 @@ from checks.spark.examples import CSV, Example, counted_by, examples, write_csv
 from checks.spark.sessions import Pair, pair
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.formats import RecordsUrl, Upload
-from holder_service.settings import SparkSettings
-from shared.schema import Column, Schema
+from holder_service.settings.holder import SparkSettings
+from shared.contract.schema import Column, Schema
 
 CONNECT_STARTS_S: Final = 120
 

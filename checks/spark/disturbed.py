@@ -24,7 +24,7 @@ from pyspark import TaskContext
 from checks.spark.compared import await_port, compare
 from checks.spark.sessions import pair
 from holder_service.records.spark import tasks
-from holder_service.settings import SparkSettings
+from holder_service.settings.holder import SparkSettings
 
 CLUSTER: Final = SparkSettings(master="local-cluster[2,1,1024]")
 DISTURBED: Final = ("encode_splits", "join_keys", "derive", "count_chunks")

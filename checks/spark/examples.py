@@ -20,11 +20,11 @@ from holder_service.records.engines import DerivedFile, DerivedValues, EncodedVe
 from holder_service.records.files import RecordFiles
 from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.linked import read_linked
-from shared.columns import DerivedColumn, extended
-from shared.rules import Cell
-from shared.schema import Column, Schema, Value
-from shared.scores import Axis, Case, Product, RuleList, RuleTerm, TableTerm, Term, Terms
-from testing.invented_plans import cells, distinguishing_values, rules, schemas
+from shared.contract.rules import Cell
+from shared.contract.schema import Column, Schema, Value
+from shared.scores.columns import DerivedColumn, extended
+from shared.scores.documents import Axis, Case, Product, RuleList, RuleTerm, TableTerm, Term, Terms
+from testing.invented.plans import cells, distinguishing_values, rules, schemas
 
 CSV: Final = "text/csv"
 _ARROW_TYPES: Final = {"integer": pa.float64(), "number": pa.float64(), "category": pa.string(), "boolean": pa.bool_()}

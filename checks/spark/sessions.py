@@ -12,7 +12,7 @@ from holder_service.records.files import RecordFiles
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.spark.engine import SparkEngine
-from holder_service.settings import SparkSettings
+from holder_service.settings.holder import SparkSettings
 from testing.encoded_records import record_files
 
 

@@ -22,7 +22,7 @@ from holder_service.cli import (
     risk,
     serving,
 )
-from holder_service.private_files import keep_new_files_private
+from holder_service.files.private import keep_new_files_private
 
 __all__ = ["app"]
 

@@ -7,7 +7,7 @@ import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, path_of
 from holder_service.cli.output import AsJson, notify, show
-from shared.datasets import Role
+from shared.contract.datasets import Role
 
 commands = typer.Typer()
 

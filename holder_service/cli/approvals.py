@@ -9,11 +9,11 @@ import typer
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file, path_of
 from holder_service.cli.ids import DIGEST, DIGEST_CHARACTERS, short, whole_id
 from holder_service.cli.output import AsJson, notify, show, when
-from shared import limits
-from shared.approvals import ApprovalState
-from shared.plans import Plan
-from shared.trainings import Training
-from shared.watches import Watch
+from shared.contract.approvals import ApprovalState
+from shared.kinds.plans import Plan
+from shared.kinds.trainings import Training
+from shared.kinds.watches import Watch
+from shared.wire import limits
 
 commands = typer.Typer()
 Id = Annotated[str, typer.Argument(help="Its id, or how that begins, as `approvals` lists it.")]

@@ -9,10 +9,10 @@ import typer
 from holder_service.app import GC_THRESHOLD
 from holder_service.cli.calls import clear_errors
 from holder_service.cli.output import AsJson, show
-from holder_service.private_files import make_home
-from holder_service.services.work_factors import write_factors
-from holder_service.services.work_measurement import factors, measure, shown
-from holder_service.settings import Settings
+from holder_service.files.private import make_home
+from holder_service.services.running.work_measurement import factors, measure, shown
+from holder_service.services.work.work_factors import write_factors
+from holder_service.settings.holder import Settings
 
 commands = typer.Typer()
 _COLUMNS = ("plan", "records", "pricing", "counting", "noise", "writing", "slowest run")

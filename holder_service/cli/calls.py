@@ -15,11 +15,11 @@ import typer
 from holder_service.app import create_app
 from holder_service.cli.output import notify
 from holder_service.domain.errors import HolderError, fault_text
-from holder_service.durable_files import durable_file
-from holder_service.secret_settings import secret
-from holder_service.services.holder import Holder
-from holder_service.set_up_errors import SetUpError
-from holder_service.settings import Settings
+from holder_service.files.durable import durable_file
+from holder_service.files.set_up_errors import SetUpError
+from holder_service.services.running.holder import Holder
+from holder_service.settings.holder import Settings
+from holder_service.settings.secrets import secret
 
 Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="A running holder; without it, this machine's own.")]
 AdminKey = Annotated[

@@ -24,7 +24,7 @@ from holder_service.cli.load_bar import WORDS, followed
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps, when
 from holder_service.domain.declarations import EXAMPLE, declared_text, located
 from holder_service.records.formats import RecordFormat
-from shared.datasets import DatasetDeclaration
+from shared.contract.datasets import DatasetDeclaration
 
 commands = typer.Typer()
 records_commands = typer.Typer(no_args_is_help=True, help="Records read by the holder itself; loads under way.")

@@ -11,7 +11,7 @@ from holder_service.cli.output import notify
 from holder_service.domain.declarations import declaration_text
 from holder_service.records.drafts import DraftOptions, draft
 from holder_service.records.formats import RecordFormat
-from shared.flags import Without
+from shared.wire.flags import Without
 
 commands = typer.Typer()
 ADVICE = (

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from holder_service.cli.calls import fail
-from shared.flags import Flag, Flags
+from shared.wire.flags import Flag, Flags
 
 
 def media_type_of(records: Path) -> str:

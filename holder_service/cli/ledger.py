@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification, when
-from holder_service.services.ledger_export import is_whole
-from shared.flags import Flags
+from holder_service.services.ledger.export import is_whole
+from shared.wire.flags import Flags
 
 commands = typer.Typer()
 LEDGER: Final = "/v1/admin/ledger"

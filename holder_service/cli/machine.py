@@ -11,13 +11,14 @@ import typer
 from holder_service.cli.calls import clear_errors, new_file, own_holder, report_format
 from holder_service.cli.output import AsJson, notify, show_drill, show_overlaps, show_verification
 from holder_service.domain.errors import fault_text
-from holder_service.services import holder, ledger_reading
-from holder_service.services.backup import DATABASE, back_up, back_up_into, newest, restore
-from holder_service.services.drill import drill
-from holder_service.services.overlaps import find_overlaps
-from holder_service.services.transparency import transparency_report
-from holder_service.services.url_reads import errors_of
-from holder_service.settings import SEALS_FILE, Settings
+from holder_service.services.datasets.overlaps import find_overlaps
+from holder_service.services.datasets.url_reads import errors_of
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.releases.transparency import transparency_report
+from holder_service.services.running import holder
+from holder_service.services.running.backup import DATABASE, back_up, back_up_into, newest, restore
+from holder_service.services.running.drill import drill
+from holder_service.settings.holder import SEALS_FILE, Settings
 from holder_service.web.console.transparency import transparency_document, transparency_page
 
 commands = typer.Typer()

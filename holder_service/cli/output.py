@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holder_service.services.drill import RestoreDrill
+from holder_service.services.running.drill import RestoreDrill
 
 ERRORS: Final = Console(stderr=True)
 """All that is written to standard error goes through it, so that a line and a bar do not disturb each other."""

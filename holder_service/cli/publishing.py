@@ -15,8 +15,8 @@ import typer
 
 from holder_service.cli.calls import clear_errors, fail, own_holder
 from holder_service.cli.output import notify
-from holder_service.durable_files import sync_folder
-from holder_service.services.publication import publication
+from holder_service.files.durable import sync_folder
+from holder_service.services.running.publication import publication
 from holder_service.web.console.publication import public_pages
 
 commands = typer.Typer()

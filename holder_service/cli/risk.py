@@ -11,14 +11,14 @@ from pydantic import ValidationError
 from holder_service.cli.calls import clear_errors, fail, own_holder
 from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.output import AsJson, notify, show
-from holder_service.core_dumps import forbid_core_dumps
 from holder_service.domain.declarations import located
+from holder_service.files.core_dumps import forbid_core_dumps
 from holder_service.records.formats import RecordFormat, Upload
 from holder_service.records.risk import Risk, RiskOptions
-from holder_service.services.datasets import read_dataset
-from holder_service.services.risks import risk_of_file, risk_of_loaded
+from holder_service.services.datasets.datasets import read_dataset
+from holder_service.services.datasets.risks import risk_of_file, risk_of_loaded
 from holder_service.web.edge.problems import validation_refusal
-from shared.datasets import DatasetDeclaration
+from shared.contract.datasets import DatasetDeclaration
 
 commands = typer.Typer()
 WARNING = (

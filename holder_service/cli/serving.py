@@ -11,9 +11,9 @@ import uvicorn
 
 from holder_service.cli.calls import clear_errors, fail, own_holder
 from holder_service.cli.output import AsJson
-from holder_service.services import ledger_reading
-from holder_service.services.holder import initialise
-from holder_service.settings import Settings
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.running.holder import initialise
+from holder_service.settings.holder import Settings
 from holder_service.web.edge import logs, metrics
 from holder_service.web.edge.connections import SERVER_OPTIONS
 from holder_service.web.edge.logs import Level

@@ -22,10 +22,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from shared import limits
-from shared.problems import TooLarge
-from shared.rules import MISSING_TESTS, ORDERS, Predicate, Rule
-from shared.schema import Column, Schema, Value
+from shared.contract.rules import MISSING_TESTS, ORDERS, Predicate, Rule
+from shared.contract.schema import Column, Schema, Value
+from shared.wire import limits
+from shared.wire.problems import TooLarge
 
 RUNS_ADDED_MAX: Final = 8
 """Beyond so many runs it is quicker to write a set down digit by digit."""

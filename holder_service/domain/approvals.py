@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holder_service.domain.ledger import BrokenLedger, Entry, loss_columns
-from shared.amounts import Loss
-from shared.watches import ANSWER_KIND
+from shared.kinds.watches import ANSWER_KIND
+from shared.privacy.amounts import Loss
 
 
 def charge_document(charge: Loss) -> dict[str, int]:

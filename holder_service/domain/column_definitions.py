@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from shared.schema import Column
+from shared.contract.schema import Column
 
 
 class Definition(BaseModel):

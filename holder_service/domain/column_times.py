@@ -16,9 +16,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from holder_service.domain.deadlines import AS_SHIPPED, WORD_RULES, Work, public_time_s
-from shared import limits
-from shared.problems import TooLarge
-from shared.scores import (
+from shared.scores.documents import (
     Document,
     Layers,
     Part,
@@ -32,6 +30,8 @@ from shared.scores import (
     parts_of,
     rules_of,
 )
+from shared.wire import limits
+from shared.wire.problems import TooLarge
 
 START_S: Final = 6.0
 """To start the process, and to write and sync a small file."""

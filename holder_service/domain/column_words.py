@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from shared.columns import DerivedColumn, ScoreOrigin
-from shared.scores import (
+from shared.scores.columns import DerivedColumn, ScoreOrigin
+from shared.scores.documents import (
     Axis,
     Choice,
     Document,

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from holder_service.domain.pricing import Price
-from shared import limits
-from shared.problems import TooLarge
-from shared.rules import Predicate
+from shared.contract.rules import Predicate
+from shared.wire import limits
+from shared.wire.problems import TooLarge
 
 WORD_RULES: Final = 64
 """So many rules are looked up together (`records.matching`)."""

@@ -8,8 +8,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from holder_service.domain.errors import fault_text
-from shared.datasets import DatasetDeclaration
-from shared.metadata import ColumnWords
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.metadata import ColumnWords
 
 EXAMPLE: Final = DatasetDeclaration.model_validate(
     {

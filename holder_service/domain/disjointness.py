@@ -17,8 +17,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from holder_service.domain.admitted import Comparisons, Partition, Runs, admitting_rules
-from shared.rules import Cell, Rule
-from shared.schema import Schema
+from shared.contract.rules import Cell, Rule
+from shared.contract.schema import Schema
 
 
 def disjoint_classes(cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, ...], ...]:

@@ -6,14 +6,14 @@
 from datetime import datetime
 from typing import Any, ClassVar
 
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 
 
 class HolderError(Exception):
     """The base of everything that the holder refuses or cannot do.
 
     Attributes:
-        code: The stable problem code (`shared.problems.TITLES`).
+        code: The stable problem code (`shared.wire.problems.TITLES`).
         detail: For the caller: what is wrong and what to do.
         fields: Further members of the problem document, JSON values.
     """

@@ -26,10 +26,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from shared import canonical
-from shared.amounts import NO_LOSS, Loss, MixedAccounts
-from shared.charges import SUM, AccountTerms
-from shared.releases import LedgerPosition
+from shared.kinds.releases import LedgerPosition
+from shared.privacy.amounts import NO_LOSS, Loss, MixedAccounts
+from shared.privacy.charges import SUM, AccountTerms
+from shared.wire import canonical
 
 Kind = Literal[
     "account", "key", "key-withdrawn", "signing-key", "population", "dataset", "cap", "budget", "charge", "records",
@@ -167,7 +167,7 @@ class Event:
         actor: Who did it: an account's name, or `COMMAND_LINE`.
         population, dataset, auditor: What it concerns, where it does.
         subject: The identity of the plan charged, the id of a key, the version loaded.
-        answer: The digest of the released answer (`shared.releases.answer_digest`).
+        answer: The digest of the released answer (`shared.kinds.releases.answer_digest`).
         cap: The population's cap and total spending after it.
         account: The auditor's balance with the population after it.
         detail: Further public facts, JSON values.

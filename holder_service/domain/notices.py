@@ -15,8 +15,8 @@ from typing import Final
 
 from holder_service.domain.ledger import Balance, Entry
 from holder_service.domain.second_officers import STANDS, change_words
-from shared.approvals import Approval
-from shared.notices import Notice, Thresholds
+from shared.contract.approvals import Approval
+from shared.contract.notices import Notice, Thresholds
 
 _RAISE_CAP: Final = (
     "Raise the cap if more may be said about these people (holder admin cap {}): nothing new is answered once it is "

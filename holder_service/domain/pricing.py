@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holder_service.domain.disjointness import disjoint_classes
-from shared.amounts import NO_LOSS, Loss
-from shared.charges import NO_CHARGE, AccountTerms, Charge
-from shared.plans import Batch, Plan
-from shared.problems import InvalidPlan
-from shared.refining import charged_before
-from shared.schema import Schema
+from shared.contract.schema import Schema
+from shared.kinds.plans import Batch, Plan
+from shared.kinds.refining import charged_before
+from shared.privacy.amounts import NO_LOSS, Loss
+from shared.privacy.charges import NO_CHARGE, AccountTerms, Charge
+from shared.wire.problems import InvalidPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def price(plan: Plan, schema: Schema, *, refined: Plan | None = None) -> Price:
     Args:
         plan: Of an auditor.
         schema: The dataset's columns, and the derived ones that the plan names.
-        refined: The plan that it refines (`shared.refining`), which was charged.
+        refined: The plan that it refines (`shared.kinds.refining`), which was charged.
 
     Raises:
         InvalidPlan: The price exceeds what an amount can say, and so any budget.

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from holder_service.domain.ledger import BrokenLedger, Entry, Kind, loss_columns
-from shared.amounts import NO_LOSS, Loss
+from shared.privacy.amounts import NO_LOSS, Loss
 
 STANDS: Final = timedelta(days=7)
 """How long a proposal stands."""

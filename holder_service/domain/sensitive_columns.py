@@ -16,8 +16,8 @@ Names are all there is to go by. Whether two names are one attribute is the admi
 from collections.abc import Mapping, Sequence
 
 from holder_service.domain.errors import AlreadyCharged, Conflict
-from shared.relations import Relation
-from shared.schema import Column, Schema
+from shared.contract.relations import Relation
+from shared.contract.schema import Column, Schema
 
 Schemas = Mapping[str, Schema]
 """The declared columns of every dataset of a population, retired ones included, by the dataset's name."""

@@ -36,7 +36,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from shared.amounts import NANO_PER_UNIT
+from shared.privacy.amounts import NANO_PER_UNIT
 
 
 class GroupCounts(NamedTuple):

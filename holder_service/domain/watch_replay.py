@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from holder_service.domain.ledger import BrokenLedger, Entry
-from shared.watches import ANSWER_KIND, SKIP_KIND
+from shared.kinds.watches import ANSWER_KIND, SKIP_KIND
 
 
 class KeptRow(Protocol):

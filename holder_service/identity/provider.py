@@ -7,8 +7,8 @@ from urllib.parse import quote
 from holder_service.domain.errors import Unavailable
 from holder_service.identity.published import DOWN, ProviderFault, Published
 from holder_service.identity.tokens import RefusedToken, Tokens
-from holder_service.oidc_settings import OidcSettings
-from shared.identity_providers import code_form
+from holder_service.settings.oidc import OidcSettings
+from shared.wire.identity_providers import code_form
 
 
 @dataclass(frozen=True, slots=True)

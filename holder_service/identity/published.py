@@ -17,8 +17,8 @@ from joserfc.errors import JoseError
 from joserfc.jwk import JWKRegistry, Key
 
 from holder_service.domain.errors import Unavailable
-from holder_service.oidc_settings import OidcSettings
-from shared.identity_providers import Discovery, is_address
+from holder_service.settings.oidc import OidcSettings
+from shared.wire.identity_providers import Discovery, is_address
 
 FRESH_S: Final = 300.0
 STALE_S: Final = 3600.0

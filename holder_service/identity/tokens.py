@@ -18,7 +18,7 @@ from joserfc.jwt import Claims, JWTClaimsRegistry
 
 from holder_service.domain.errors import Unauthenticated
 from holder_service.identity.published import Published
-from holder_service.oidc_settings import OidcSettings
+from holder_service.settings.oidc import OidcSettings
 
 ALGORITHMS: Final[Mapping[str, str]] = {"RS256": "RSA", "PS256": "RSA", "ES256": "EC", "Ed25519": "OKP", "EdDSA": "OKP"}
 """The algorithms that tokens may be signed with, and the type of key of each; no other is looked at."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from holder_service.learning.features import BinnedFeature, Path, binned
-from shared import limits
-from shared.problems import TooLarge
-from shared.schema import Schema
-from shared.trainings import Training
+from shared.contract.schema import Schema
+from shared.kinds.trainings import Training
+from shared.wire import limits
+from shared.wire.problems import TooLarge
 
 GRID: Final = 840
 """Places are multiples of 1/GRID: those of up to nine bins are exactly even, as are many more."""

@@ -50,14 +50,14 @@ from holder_service.learning.histograms import counted_leaves, extreme_group
 from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.learning.step_sizes import band_size, table_size
 from holder_service.records.scored_chunks import ScoredColumn
-from shared import limits
-from shared.amounts import NANO_PER_UNIT
-from shared.problems import InvalidPlan
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
-from shared.scores import Document, TableTerm, Terms
-from shared.trained_scores import GROUP_SCORE, LABEL_SCORE, TRAINED_UNITS_MAX, whole_score
-from shared.trainings import FairLinear, TrainedCounts, TrainedLeaf, TrainedTree, Training
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
+from shared.kinds.trained_scores import GROUP_SCORE, LABEL_SCORE, TRAINED_UNITS_MAX, whole_score
+from shared.kinds.trainings import FairLinear, TrainedCounts, TrainedLeaf, TrainedTree, Training
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.scores.documents import Document, TableTerm, Terms
+from shared.wire import limits
+from shared.wire.problems import InvalidPlan
 
 TABLES: Final = "tables"
 BANDS: Final = "bands"

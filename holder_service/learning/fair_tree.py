@@ -48,9 +48,9 @@ from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.learning.nodes import GrowingNode
 from holder_service.learning.split_scores import NodeSplits, SplitTable
 from holder_service.learning.step_sizes import choice_size, count_size
-from shared.amounts import NANO_PER_UNIT
-from shared.schema import Schema
-from shared.trainings import FairTree, TrainedCounts, TrainedLeaf, TrainedTree, Training
+from shared.contract.schema import Schema
+from shared.kinds.trainings import FairTree, TrainedCounts, TrainedLeaf, TrainedTree, Training
+from shared.privacy.amounts import NANO_PER_UNIT
 
 GROUPS: Final = "groups"
 LEAVES: Final = "leaves"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Group, Schema
-from shared.trainings import Training, TrainingFeature
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Group, Schema
+from shared.kinds.trainings import Training, TrainingFeature
 
 Path = tuple[Predicate, ...]
 IntArray = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from holder_service.learning.features import Path, both_labels, numbered_cell
 from holder_service.learning.measuring import Measuring
 from holder_service.records.scored_chunks import ScoredColumn
-from shared.trainings import LeafHistogram, TrainedCounts, Training
+from shared.kinds.trainings import LeafHistogram, TrainedCounts, Training
 
 
 def extreme_group(counts: npt.NDArray[np.int64] | npt.NDArray[np.float64], *, deviation: float, highest: bool) -> int:

@@ -6,9 +6,9 @@ from typing import Final, Protocol
 
 from holder_service.learning import fair_linear, fair_tree, pflr, private_fair_tree
 from holder_service.learning.measuring import LearningStep, Measuring
-from shared.relations import NeighbouringRelation
-from shared.schema import Schema
-from shared.trainings import TrainedCounts, TrainedScore, TrainedTree, Training
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.schema import Schema
+from shared.kinds.trainings import TrainedCounts, TrainedScore, TrainedTree, Training
 
 
 class Learner(Protocol):

@@ -22,14 +22,14 @@ from holder_service.mechanisms.choice import ChoiceMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.engines import Counts, EncodedVersion
 from holder_service.records.scored_chunks import ScoredColumn
-from shared.amounts import Loss, format_nano
-from shared.charges import Charge, step_rho_nano
-from shared.columns import extended
-from shared.noise import DiscreteLaplaceNoise
-from shared.relations import NeighbouringRelation
-from shared.rules import Cell
-from shared.schema import Schema
-from shared.trainings import TrainingStep
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Cell
+from shared.contract.schema import Schema
+from shared.kinds.trainings import TrainingStep
+from shared.privacy.amounts import Loss, format_nano
+from shared.privacy.charges import Charge, step_rho_nano
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.scores.columns import extended
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,13 +45,13 @@ from holder_service.learning.features import Path, both_labels, numbered_cell
 from holder_service.learning.measuring import Combination, LearningStep, Measuring, largest_change
 from holder_service.learning.quadratic import FloatArray, minimiser, penalised_minimiser
 from holder_service.learning.sizes import size_of_cells
-from shared import limits
-from shared.amounts import NANO_PER_UNIT
-from shared.problems import InvalidPlan, TooLarge
-from shared.rules import Cell, Rule
-from shared.schema import Schema
-from shared.scores import RuleTerm, Terms
-from shared.trainings import Pflr, PflrStar, TrainedScore, Training
+from shared.contract.rules import Cell, Rule
+from shared.contract.schema import Schema
+from shared.kinds.trainings import Pflr, PflrStar, TrainedScore, Training
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.scores.documents import RuleTerm, Terms
+from shared.wire import limits
+from shared.wire.problems import InvalidPlan, TooLarge
 
 OBJECTIVE = "objective"
 FAIRNESS = "fairness"

@@ -32,11 +32,11 @@ from holder_service.learning.features import BinnedFeature, IntArray, binned, bo
 from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.learning.nodes import GrowingNode
 from holder_service.learning.quadratic import FloatArray
-from shared import limits
-from shared.amounts import NANO_PER_UNIT
-from shared.problems import TooLarge
-from shared.schema import Schema
-from shared.trainings import PrivateFairTree, TrainedLeaf, TrainedTree, Training
+from shared.contract.schema import Schema
+from shared.kinds.trainings import PrivateFairTree, TrainedLeaf, TrainedTree, Training
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.wire import limits
+from shared.wire.problems import TooLarge
 
 LEAVES = "leaves"
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from holder_service.domain.deadlines import WORD_RULES, PlanSize
-from shared.rules import Cell
-from shared.schema import Schema
+from shared.contract.rules import Cell
+from shared.contract.schema import Schema
 
 
 def size_of_cells(

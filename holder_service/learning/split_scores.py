@@ -24,8 +24,8 @@ import numpy as np
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.learning.features import IntArray, Path, numbered_cell
 from holder_service.learning.overspent import Overspent
-from shared.rules import Cell
-from shared.schema import Schema
+from shared.contract.rules import Cell
+from shared.contract.schema import Schema
 
 
 class SplitTable(NamedTuple):

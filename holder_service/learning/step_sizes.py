@@ -7,10 +7,10 @@ A count reads each record once for each class of disjoint cells. Cells of one cl
 from dataclasses import replace
 
 from holder_service.domain.deadlines import WORD_RULES, PlanSize
-from shared import limits
-from shared.problems import TooLarge
-from shared.schema import Column, Schema
-from shared.trainings import Training
+from shared.contract.schema import Column, Schema
+from shared.kinds.trainings import Training
+from shared.wire import limits
+from shared.wire.problems import TooLarge
 
 
 def choice_size(training: Training, schema: Schema, *, level: int) -> PlanSize:

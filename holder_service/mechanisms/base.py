@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.noise import Noise
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
+from shared.privacy.noise import Noise
 
 
 class Mechanism(Protocol):

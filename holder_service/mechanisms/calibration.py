@@ -7,9 +7,9 @@ from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.mechanisms.randomised_response import RandomisedResponseMechanism
-from shared.plans import Batch, Exponential, Gaussian, Laplace
-from shared.relations import NeighbouringRelation
-from shared.schema import Schema
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.schema import Schema
+from shared.kinds.plans import Batch, Exponential, Gaussian, Laplace
 
 
 def mechanism_of(

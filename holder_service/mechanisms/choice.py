@@ -14,8 +14,8 @@ from opendp.metrics import linf_distance
 from opendp.mod import enable_features
 
 from holder_service.mechanisms.base import nano_at_least
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.zero_concentrated import pure_rho_nano
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
+from shared.privacy.zero_concentrated import pure_rho_nano
 
 enable_features("contrib")
 
@@ -53,7 +53,7 @@ class ChoiceMechanism:
 
     @property
     def rho_nano(self) -> int:
-        """ε²/2: permute-and-flip is of no bounded range (`shared.charges.step_rho_nano`)."""
+        """ε²/2: permute-and-flip is of no bounded range (`shared.privacy.charges.step_rho_nano`)."""
         return pure_rho_nano(self.loss.epsilon_nano)
 
     def choose(self, scores: Sequence[Sequence[int]]) -> list[int]:

@@ -11,9 +11,9 @@ from opendp.measurements import make_laplace
 
 from holder_service.mechanisms.base import nano_at_least
 from holder_service.mechanisms.laplace import SPACE
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.noise import ExponentialNoise
-from shared.zero_concentrated import bounded_range_rho_nano
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
+from shared.privacy.noise import ExponentialNoise
+from shared.privacy.zero_concentrated import bounded_range_rho_nano
 
 
 @dataclass(frozen=True, slots=True)

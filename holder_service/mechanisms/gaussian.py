@@ -14,8 +14,8 @@ from opendp.metrics import l2_distance
 from opendp.mod import enable_features
 
 from holder_service.mechanisms.base import nano_at_least
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.noise import DiscreteGaussianNoise
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
+from shared.privacy.noise import DiscreteGaussianNoise
 
 enable_features("contrib")
 

@@ -13,9 +13,9 @@ from opendp.metrics import l1_distance
 from opendp.mod import enable_features
 
 from holder_service.mechanisms.base import nano_at_least
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.noise import DiscreteLaplaceNoise
-from shared.zero_concentrated import pure_rho_nano
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.privacy.zero_concentrated import pure_rho_nano
 
 # Not opendp.prelude: it imports scikit-learn and pandas where they are installed, seconds at every start.
 enable_features("contrib")

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.amounts import NO_LOSS, Loss, format_nano
-from shared.noise import KeptValue, RandomisedResponseNoise
-from shared.schema import Schema
+from shared.contract.schema import Schema
+from shared.privacy.amounts import NO_LOSS, Loss, format_nano
+from shared.privacy.noise import KeptValue, RandomisedResponseNoise
 
 
 @dataclass(frozen=True, slots=True)

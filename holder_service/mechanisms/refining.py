@@ -10,8 +10,8 @@ from typing import Self
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.exact_draws import Uniform, coin, geometric
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import Loss
-from shared.noise import DiscreteLaplaceNoise, Noise
+from shared.privacy.amounts import Loss
+from shared.privacy.noise import DiscreteLaplaceNoise, Noise
 
 
 @dataclass(frozen=True, slots=True)

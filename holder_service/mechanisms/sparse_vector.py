@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import Loss
-from shared.noise import DiscreteLaplaceNoise
+from shared.privacy.amounts import Loss
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 
 @dataclass(frozen=True, slots=True)

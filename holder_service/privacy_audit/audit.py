@@ -13,7 +13,7 @@ from holder_service.privacy_audit.faults import FAULTS, SLIGHT, count_large_regi
 from holder_service.privacy_audit.loss_bounds import LossBound, examine, examine_values
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
-from holder_service.settings import QUANTUM_MS_DEFAULT
+from holder_service.settings.holder import QUANTUM_MS_DEFAULT
 
 DRAWS_PER_CHAIN: Final = 4
 """A chain of three takes as long as some ten draws of a count."""

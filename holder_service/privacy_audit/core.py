@@ -12,10 +12,10 @@ from holder_service.privacy_audit.loss_bounds import Drawn
 from holder_service.privacy_audit.neighbours import READ_AT_NANO, Neighbours
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
-from shared.amounts import NANO_PER_UNIT
-from shared.noise import RandomisedResponseNoise
-from shared.plans import Batch
-from shared.relations import NeighbouringRelation
+from shared.contract.relations import NeighbouringRelation
+from shared.kinds.plans import Batch
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.privacy.noise import RandomisedResponseNoise
 
 _RUNS_PER_CALL = 2000
 

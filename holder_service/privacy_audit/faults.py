@@ -11,7 +11,7 @@ from holder_service.privacy_audit.neighbours import Neighbours
 from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import EncodedVersion
 from holder_service.records.local_engine import LocalEngine
-from shared.plans import Batch
+from shared.kinds.plans import Batch
 
 
 def with_epsilon(pair: Neighbours, batch: Batch, factor: float) -> Mechanism:

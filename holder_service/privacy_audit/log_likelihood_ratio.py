@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise
 
 NoiseOnCounts = DiscreteLaplaceNoise | DiscreteGaussianNoise | ExponentialNoise
 Answer = tuple[int, ...]

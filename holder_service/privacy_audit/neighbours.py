@@ -7,10 +7,10 @@ exponential mechanism loses most. The other mechanisms lose the same at any coun
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shared.amounts import DELTA_NANO_MAX
-from shared.datasets import DatasetDeclaration
-from shared.plans import Batch, Plan
-from shared.relations import Relation
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.relations import Relation
+from shared.kinds.plans import Batch, Plan
+from shared.privacy.amounts import DELTA_NANO_MAX
 
 UPPER: Final = 20
 """The largest answer of the exponential mechanism, in people."""

@@ -27,11 +27,11 @@ from holder_service.privacy_audit.core import TruePair
 from holder_service.privacy_audit.log_likelihood_ratio import Answer
 from holder_service.privacy_audit.loss_bounds import Drawn
 from holder_service.privacy_audit.neighbours import BUDGET, Neighbours
-from holder_service.services.holder import initialise
-from holder_service.settings import Settings
-from shared.amounts import parse_nano
-from shared.noise import Noise, RandomisedResponseNoise
-from shared.releases import Release
+from holder_service.services.running.holder import initialise
+from holder_service.settings.holder import Settings
+from shared.kinds.releases import Release
+from shared.privacy.amounts import parse_nano
+from shared.privacy.noise import Noise, RandomisedResponseNoise
 
 AUDITOR: Final = "privacy-audit"
 LOAD_S_MAX: Final = 600.0

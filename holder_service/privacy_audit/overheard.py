@@ -24,9 +24,9 @@ from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.records.encoded import Records, load_records
 from holder_service.records.engines import EncodedVersion
 from holder_service.records.scored_chunks import ScoredColumn
-from shared.relations import NeighbouringRelation
-from shared.rules import Cell, Record
-from shared.schema import Schema
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Cell, Record
+from shared.contract.schema import Schema
 
 PEOPLE_MAX: Final = 1000
 Noiseless = frozenset[tuple[str, int]]

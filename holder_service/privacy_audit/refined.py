@@ -19,9 +19,9 @@ from holder_service.privacy_audit.core import as_charged as mechanism_charged
 from holder_service.privacy_audit.log_likelihood_ratio import Answer, LogLikelihoodRatio
 from holder_service.privacy_audit.loss_bounds import LossBound, examine_values
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
-from shared.amounts import NANO_PER_UNIT
-from shared.noise import DiscreteLaplaceNoise
-from shared.relations import Relation
+from shared.contract.relations import Relation
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 EPSILONS_NANO: Final = (NANO_PER_UNIT // 2, NANO_PER_UNIT, 2 * NANO_PER_UNIT)
 """Of the answers of a chain; the last is what the whole chain is charged."""

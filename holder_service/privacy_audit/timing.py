@@ -19,8 +19,8 @@ from typing import Any, Final
 import httpx
 
 from holder_service.privacy_audit.over_http import AUDITOR, AuditFailed, HolderUnderAudit
-from shared.plans import Plan, identity
-from shared.relations import Relation
+from shared.contract.relations import Relation
+from shared.kinds.plans import Plan, identity
 
 ASKED: Final = ("latency", "created", "text")
 """What the answer itself shows: when it comes, the time that it carries, and all else but its noise."""

@@ -16,11 +16,11 @@ from holder_service.learning.measuring import Combination, LearningStep, Measuri
 from holder_service.learning.sizes import size_of_cells
 from holder_service.privacy_audit.loss_bounds import LossBound, examine_values
 from holder_service.privacy_audit.overheard import Noiseless, Overheard, Registers, Replayed
-from shared.amounts import NANO_PER_UNIT
-from shared.relations import NeighbouringRelation, Relation
-from shared.rules import Cell, Record
-from shared.schema import Schema
-from shared.trainings import TrainedTree, Training
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.contract.rules import Cell, Record
+from shared.contract.schema import Schema
+from shared.kinds.trainings import TrainedTree, Training
+from shared.privacy.amounts import NANO_PER_UNIT
 
 SCHEMA: Final = Schema.model_validate(
     {

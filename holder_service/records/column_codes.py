@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from holder_service.records.values import index_type
-from shared.schema import Column
+from shared.contract.schema import Column
 
 CODES_MAX: Final = 2**16
 CODE: Final = "code:"

@@ -24,7 +24,7 @@ from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records
 from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.scored_chunks import ScoredChunks, ScoredColumn
 from holder_service.records.walking import TreeWalk
-from shared.rules import Cell, Rule
+from shared.contract.rules import Cell, Rule
 
 LANES_MAX: Final = 16
 TALLIED_KEYS_MAX: Final = 4096

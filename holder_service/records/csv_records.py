@@ -25,7 +25,7 @@ from holder_service.records.faults import Faults, Unreadable
 from holder_service.records.formats import RecordFormat
 from holder_service.records.pieces import Piece, UnsplitPart, declared_names, pieces_of
 from holder_service.records.progress import Report, unseen
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
 """As much is read at once; no line may be longer."""

@@ -10,9 +10,9 @@ from holder_service.records.csv_records import DATE, with_point
 from holder_service.records.formats import RecordFormat
 from holder_service.records.person_keys import PersonKeys
 from holder_service.records.values import NOT_A_NUMBER, NUMBER, WHOLE_NUMBER, over_marked
-from shared.limits import TEXT_CHARACTERS_MAX
-from shared.schema import Column
-from shared.text import normalise
+from shared.contract.schema import Column
+from shared.wire.limits import TEXT_CHARACTERS_MAX
+from shared.wire.text import normalise
 
 CODES_MAX: Final = 10
 """A column of no more different whole numbers may be one of codes."""

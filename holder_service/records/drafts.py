@@ -24,9 +24,9 @@ from holder_service.records.formats import RecordFormat
 from holder_service.records.parquet_records import shown_type
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.values import checked_values, expectation, is_text, people_column
-from shared import limits
-from shared.schema import Column, Schema
-from shared.text import Text
+from shared.contract.schema import Column, Schema
+from shared.wire import limits
+from shared.wire.text import Text
 
 _NAME: Final = TypeAdapter(Text)
 _WORD: Final = "\N{SYMBOL FOR NULL}"

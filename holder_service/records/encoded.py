@@ -29,16 +29,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from holder_service.domain.errors import Unavailable
-from holder_service.durable_files import immutable_file
+from holder_service.files.durable import immutable_file
 from holder_service.records.column_codes import CODE, SORTED, code_count, encoded_values, fields_of, fitting
 from holder_service.records.formats import STRICT, RecordFormat, Upload
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.pipeline import in_order
 from holder_service.records.progress import Report, unseen
 from holder_service.records.staging import StagedFile
-from shared import canonical
-from shared.columns import extended
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import extended
+from shared.wire import canonical
 
 CHUNK_RECORDS_MAX: Final = 2**15 - 1
 """One step of a count: so many records' codes and intermediate results stay in a core's own cache.

@@ -14,8 +14,8 @@ from holder_service.records.counting import TrueCounts
 from holder_service.records.formats import RecordsUrl, Upload
 from holder_service.records.progress import Report, unseen
 from holder_service.records.scored_chunks import ScoredColumn
-from shared.rules import Cell
-from shared.schema import Column, Schema
+from shared.contract.rules import Cell
+from shared.contract.schema import Column, Schema
 
 
 class DerivedFile(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from shared import limits
-from shared.request_model import RequestModel
-from shared.text import normalise
+from shared.wire import limits
+from shared.wire.request_model import RequestModel
+from shared.wire.text import normalise
 
 WORDS_MAX: Final = 20
 Word = Annotated[str, StringConstraints(min_length=1, max_length=limits.TEXT_CHARACTERS_MAX), AfterValidator(normalise)]

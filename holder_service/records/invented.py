@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from holder_service.records.formats import Upload
-from shared.rehearsals import Part, Rehearsal
-from shared.schema import Column, Schema
+from shared.contract.rehearsals import Part, Rehearsal
+from shared.contract.schema import Column, Schema
 
 MISSING_SHARE: Final = 0.1
 """Of the people of a column whose values may be missing, where no marginal is published."""

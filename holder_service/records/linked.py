@@ -19,16 +19,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from holder_service.domain.errors import InvalidRecords, Unavailable
-from holder_service.durable_files import immutable_file
+from holder_service.files.durable import immutable_file
 from holder_service.records.encoded import Records, encode_column
 from holder_service.records.formats import Upload
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.staging import StagedFile
 from holder_service.records.values import value_type
-from shared import canonical
-from shared.columns import DerivedColumn
-from shared.limits import LINKED_ROWS_MAX
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import DerivedColumn
+from shared.wire import canonical
+from shared.wire.limits import LINKED_ROWS_MAX
 
 LINKED_ENCODING: Final = 1
 """Raised when a file of linked values begins to mean something else: older ones are refused."""

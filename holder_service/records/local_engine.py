@@ -19,9 +19,9 @@ from holder_service.records.person_keys import count_shared
 from holder_service.records.progress import Report, unseen
 from holder_service.records.scoring import score_values
 from holder_service.records.sources import files_of
-from shared.columns import DerivedColumn, ScoreOrigin
-from shared.rules import Cell
-from shared.schema import Schema
+from shared.contract.rules import Cell
+from shared.contract.schema import Schema
+from shared.scores.columns import DerivedColumn, ScoreOrigin
 
 EXTENDED_MAX: Final = 32
 """So many combinations of a dataset's records with derived columns stay mapped."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from holder_service.domain.admitted import Runs, admitted_sets
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import Chunk, Records
-from shared.rules import Rule
+from shared.contract.rules import Rule
 
 WORD_BITS: Final = 64
 

@@ -13,7 +13,7 @@ from holder_service.records.formats import RecordFormat
 from holder_service.records.pieces import Piece, UnsplitPart, declared_names
 from holder_service.records.progress import Report, unseen
 from holder_service.records.values import is_text, people_column, type_fits
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 CELLS_PER_PIECE: Final = 2**20
 RECORDS_PER_PIECE_MAX: Final = 2**16

@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from holder_service.durable_files import durable_file, immutable_file
-from holder_service.set_up_errors import SetUpError
+from holder_service.files.durable import durable_file, immutable_file
+from holder_service.files.set_up_errors import SetUpError
 
 SECRET_BYTES: Final = 32
 DIGEST: Final = np.dtype([("sorted", np.uint64), ("rest", np.uint64)])

@@ -7,9 +7,9 @@ from typing import Final, Literal
 import pyarrow as pa
 
 from holder_service.records.faults import Faults, Unreadable
-from shared.limits import TEXT_CHARACTERS_MAX
-from shared.schema import Schema
-from shared.text import normalise
+from shared.contract.schema import Schema
+from shared.wire.limits import TEXT_CHARACTERS_MAX
+from shared.wire.text import normalise
 
 NAME_CHARACTERS_MAX: Final = 4 * TEXT_CHARACTERS_MAX
 """No declared name is longer, however it is written: NFC makes at most four characters one."""

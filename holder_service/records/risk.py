@@ -22,7 +22,7 @@ from holder_service.domain.admitted import band_partition
 from holder_service.domain.errors import InvalidRequest
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import Records
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 _Codes = npt.NDArray[np.int64]
 SETS_MAX = 10_000

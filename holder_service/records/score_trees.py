@@ -18,10 +18,10 @@ from holder_service.domain.admitted import Runs, admitted_sets
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import Chunk, Records
 from holder_service.records.score_loops import TestArrays, TreeArrays, add_trees
-from shared import limits
-from shared.rules import Rule
-from shared.score_values import KINDS
-from shared.scores import ScoreTree, Trees
+from shared.contract.rules import Rule
+from shared.scores.documents import ScoreTree, Trees
+from shared.scores.values import KINDS
+from shared.wire import limits
 
 STEP_NODES: Final = 64
 """A step of a walk takes about as long as so many nodes that choose."""

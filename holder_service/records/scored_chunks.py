@@ -14,9 +14,9 @@ import numpy as np
 from holder_service.records.column_codes import encoded_values, fitting
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records
 from holder_service.records.scoring import Scores
-from shared.columns import extended
-from shared.schema import Column, Schema
-from shared.scores import Document
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import extended
+from shared.scores.documents import Document
 
 
 class ScoredColumn(NamedTuple):

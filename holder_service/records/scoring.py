@@ -1,6 +1,6 @@
 """Scores of encoded records: what a document is worth for every record, chunk by chunk (5-decisions §2, ADR 0022).
 
-`shared.score_arrays` orders the operations; here is how it looks at a chunk. Whatever concerns one column is
+`shared.scores.arrays` orders the operations; here is how it looks at a chunk. Whatever concerns one column is
 worked out once for each of its codes and then looked up: a threshold is a cut between codes, a slope times a number is
 a number for each code. Which operations are done, and how many, depends on the document and on how many records there
 are, never on values. Each record's value follows from its own codes alone, in every chunk, at every index, in every
@@ -23,9 +23,9 @@ from holder_service.records.encoded import CHUNK_RECORDS_MAX, Chunk, Records
 from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.score_loops import scale_by_rank
 from holder_service.records.score_trees import TreeSum
-from shared.schema import Column
-from shared.score_arrays import ScoreArray, score_array
-from shared.scores import (
+from shared.contract.schema import Column
+from shared.scores.arrays import ScoreArray, score_array
+from shared.scores.documents import (
     Axis,
     Document,
     Layers,
@@ -205,7 +205,7 @@ def _numbers_by_code(column: Column) -> _Array | None:
 
 @dataclass(frozen=True, slots=True)
 class _ChunkColumns:
-    """Some records of a chunk as documents look at them (`shared.score_arrays.Columns`).
+    """Some records of a chunk as documents look at them (`shared.scores.arrays.Columns`).
 
     Attributes:
         scores: The document's tables.

@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.file_urls import COPIED_BYTES, file_system, local_path
-from holder_service.settings import RecordsRoot
+from holder_service.settings.holder import RecordsRoot
 
 SPLIT_BYTES: Final = 2**26
 MEDIA_TYPES: Final = {".csv": "text/csv", ".parquet": "application/vnd.apache.parquet"}

@@ -24,7 +24,7 @@ from holder_service.records.pieces import Piece, UnsplitPart
 from holder_service.records.pipeline import in_order
 from holder_service.records.progress import Report, unseen
 from holder_service.records.values import checked_values, expectation, over_marked, people_column, value_type
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 _READERS: Final[Mapping[str, Callable[[Path, Schema, RecordFormat, Faults, Report], Iterator[UnsplitPart]]]] = {
     "text/csv": csv_parts,

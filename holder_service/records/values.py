@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shared import limits
-from shared.schema import Column
-from shared.text import normalise
+from shared.contract.schema import Column
+from shared.wire import limits
+from shared.wire.text import normalise
 
 NUMBER: Final = r"^-?((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """As JSON writes it, or without the zero before the point, as SPSS does."""

@@ -16,7 +16,7 @@ from holder_service.domain.admitted import admitted_paths
 from holder_service.domain.decision_diagram import DecisionDiagram
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import Chunk, Records
-from shared.rules import Rule
+from shared.contract.rules import Rule
 
 ENTRIES_MAX: Final = 2**23
 STEP_RECORDS: Final = 2**13

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import accounts, api_keys
-from shared.datasets import Role
+from shared.contract.datasets import Role
 
 _FIND_KEY = Prepared(
     select(api_keys, accounts.c.role, accounts.c.created.label("opened"), accounts.c.disabled, accounts.c.display_name)
@@ -18,7 +18,7 @@ _FIND_KEY = Prepared(
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who may call, in one of the roles of `shared.datasets.Role`. People read `display_name`, if there is one."""
+    """An account in one of the roles of `shared.contract.datasets.Role`. People read `display_name`, if it is set."""
 
     name: str
     role: Role

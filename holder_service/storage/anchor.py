@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from holder_service.durable_files import sync_folder
-from shared.releases import LedgerPosition
+from holder_service.files.durable import sync_folder
+from shared.kinds.releases import LedgerPosition
 
 _SLOT_BYTES: Final = 256
 _BROKEN: Final = LedgerPosition(sequence=-1, hash="")

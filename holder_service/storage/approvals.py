@@ -9,10 +9,10 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, inser
 
 from holder_service.domain.ledger import loss_columns
 from holder_service.storage.tables import approvals, datasets
-from shared.amounts import Loss
-from shared.approvals import ApprovalState, ApprovedKind
-from shared.plans import identity_of_document
-from shared.relations import Relation
+from shared.contract.approvals import ApprovalState, ApprovedKind
+from shared.contract.relations import Relation
+from shared.kinds.plans import identity_of_document
+from shared.privacy.amounts import Loss
 
 IN_FORCE: Final[tuple[ApprovalState, ...]] = ("waiting", "approved", "declined")
 """What is not over, unless time or records have moved on."""

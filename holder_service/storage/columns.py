@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from holder_service.domain.column_definitions import Definition
 from holder_service.domain.column_times import ColumnSize
 from holder_service.storage.tables import derived_columns
-from shared import canonical
+from shared.wire import canonical
 
 _SHOWN = [column for column in derived_columns.c if column.name != "document"]  # it may have many megabytes
 _OF_DATASET = select(*_SHOWN).where(derived_columns.c.dataset == bindparam("of"))

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.storage.tables import datasets, populations
-from shared import canonical
-from shared.rehearsals import ENDING, Rehearsal
-from shared.relations import Relation
-from shared.schema import Schema
+from shared.contract.rehearsals import ENDING, Rehearsal
+from shared.contract.relations import Relation
+from shared.contract.schema import Schema
+from shared.wire import canonical
 
 _FIND = select(datasets).where(datasets.c.name == bindparam("called"))
 _FIND_POPULATION = select(populations).where(populations.c.name == bindparam("called"))

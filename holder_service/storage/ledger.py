@@ -12,10 +12,10 @@ from holder_service.domain.ledger import GENESIS, Balance, Entry, Event, loss_co
 from holder_service.storage.datasets import Dataset, dataset_of_row
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import accounts, datasets, entries, ledger_head, populations, releases
-from shared import nonces
-from shared.amounts import Loss
-from shared.relations import NeighbouringRelation
-from shared.releases import LedgerPosition
+from shared.contract.relations import NeighbouringRelation
+from shared.kinds.releases import LedgerPosition
+from shared.privacy.amounts import Loss
+from shared.wire import nonces
 
 READ_AT_ONCE: Final = 1000
 EMPTY: Final = LedgerPosition(sequence=0, hash=GENESIS)

@@ -3,8 +3,8 @@
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from holder_service.storage.tables import dataset_metadata
-from shared import canonical
-from shared.metadata import DatasetMetadata
+from shared.contract.metadata import DatasetMetadata
+from shared.wire import canonical
 
 NOTHING = DatasetMetadata()
 _FIND = select(dataset_metadata.c.words).where(dataset_metadata.c.dataset == bindparam("called"))

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, bindparam, func, insert, select
 
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import entries, releases
-from shared import limits
-from shared.plans import AskedKind
+from shared.kinds.plans import AskedKind
+from shared.wire import limits
 
 _BY_IDENTITY = select(releases).where(releases.c.id == bindparam("identity"))
 _FIND = Prepared(_BY_IDENTITY)

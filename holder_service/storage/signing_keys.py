@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import signing_keys
-from shared.releases import Handover, SigningKey
+from shared.kinds.releases import Handover, SigningKey
 
 _IN_FORCE = Prepared(
     select(signing_keys.c.id)

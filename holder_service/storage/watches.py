@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, ScalarSelect, exists, func, insert, or_, select, update
 
 from holder_service.storage.tables import datasets, entries, releases, watches
-from shared.watches import ANSWER_KIND, SKIP_KIND
+from shared.kinds.watches import ANSWER_KIND, SKIP_KIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class StoredWatch:
     Attributes:
         id: Of the release that set it.
         sequence: Of that release's entry.
-        sealed: The noisy threshold, and whether the watch is used up (`holder_service.watch_seals`).
+        sealed: The noisy threshold, and whether the watch is used up (`holder_service.keys.watch_seals`).
         changed: Whether it has said that the verdict changed: it has no further answers.
         work_ms: How long an answer is supposed to take at most.
         version: Of the records that it is to answer; `None` where it has answered, or skipped, the last.

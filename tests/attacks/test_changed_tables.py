@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from holder_service.services import ledger_reading
+from holder_service.services.ledger import reading as ledger_reading
 from testing.holders import TestedHolder, running_holder
 from testing.registers import plan, register_csv
 from testing.tampering import edit, put_back

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import pytest
 
-from shared import canonical
-from shared.plans import Plan, identity
-from shared.releases import answer_digest
+from shared.kinds.plans import Plan, identity
+from shared.kinds.releases import answer_digest
+from shared.wire import canonical
 from testing.holders import TestedHolder, running_holder
 from testing.registers import plan
 
@@ -31,7 +31,7 @@ Document = dict[str, Any]
 @pytest.fixture
 def constant_nonces(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault planted: every nonce is the same."""
-    monkeypatch.setattr("shared.nonces.draw_nonce", lambda: CONSTANT)
+    monkeypatch.setattr("shared.wire.nonces.draw_nonce", lambda: CONSTANT)
 
 
 class Guesser:

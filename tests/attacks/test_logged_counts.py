@@ -75,7 +75,7 @@ def test_no_logger_of_ours_is_given_a_true_count(tmp_path: Path, kept: Kept) -> 
 
 
 def test_a_count_would_be_seen(kept: Kept) -> None:
-    logger = logging.getLogger("holder_service.services.releases")
+    logger = logging.getLogger("holder_service.services.releases.releases")
     in_text, in_arguments, in_a_field = sorted(true_counts())
 
     logger.debug(f"counted {in_text}")

@@ -20,10 +20,10 @@ from auditor_client.errors import HolderLied, NotFound
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.verification import check_quote, signed_release, verified_release
-from shared.datasets import DatasetDescription
-from shared.plans import Plan, Quote, identity
-from shared.releases import LedgerPosition, Release, SigningKeys, signature_of, signed_bytes
-from shared.watches import watch_answer_identity
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.plans import Plan, Quote, identity
+from shared.kinds.releases import LedgerPosition, Release, SigningKeys, signature_of, signed_bytes
+from shared.kinds.watches import watch_answer_identity
 
 Document = dict[str, Any]
 Lie = Callable[[Document, Document], object]

@@ -15,9 +15,9 @@ import pytest
 from auditor_client.auditor import Auditor
 from auditor_client.errors import AuditorError, HolderLied, HolderUnavailable, QuestionRefused, VersionGone
 from auditor_client.models.tree import Tree
-from shared.handovers import handover_bytes
-from shared.releases import SigningKey, signature_of
-from testing.invented_questions import leaf, split
+from shared.kinds.handovers import handover_bytes
+from shared.kinds.releases import SigningKey, signature_of
+from testing.invented.questions import leaf, split
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, send, simulated_holder
 
 TREE = Tree(split("age", 40, leaf("young", True), leaf("old", False)))

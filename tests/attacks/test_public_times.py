@@ -19,7 +19,7 @@ import pytest
 from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.web.rest import releasing
-from shared.plans import Plan, identity
+from shared.kinds.plans import Plan, identity
 from testing.holders import TestedHolder
 from testing.registers import plan
 

@@ -25,11 +25,11 @@ from auditor_client.auditor import Auditor
 from auditor_client.exchange.receipts import Receipts
 from holder_service.cli import app as holder_command
 from holder_service.domain.ledger import Balance, Event
-from holder_service.services import ledger_reading
-from holder_service.settings import Settings
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.settings.holder import Settings
 from holder_service.storage.anchor import Anchor
-from shared.amounts import Loss
-from shared.releases import LedgerPosition
+from shared.kinds.releases import LedgerPosition
+from shared.privacy.amounts import Loss
 from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.postgres import PostgresServer
 from testing.registers import plan

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from holder_service.domain.pricing import price
 from holder_service.mechanisms.calibration import mechanism_of
-from shared.amounts import NANO_PER_UNIT
-from shared.noise import DiscreteLaplaceNoise
-from shared.plans import Plan
-from shared.relations import NeighbouringRelation, Relation
-from shared.rules import Cell, Record
-from shared.schema import Schema
-from testing import invented_plans
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.contract.rules import Cell, Record
+from shared.contract.schema import Schema
+from shared.kinds.plans import Plan
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.privacy.noise import DiscreteLaplaceNoise
+from testing.invented import plans as invented_plans
 
 RELATIONS: Final[tuple[Relation, ...]] = ("add_remove", "replace", "sensitive_attribute")
 

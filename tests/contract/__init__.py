@@ -2,8 +2,8 @@
 
 Each folder here is a set: what a real holder was sent and answered, or what a real auditor kept. **A file that was
 recorded is never edited and never made anew**: auditors keep such files as receipts, and holders as their ledger. A
-test that fails on one has found a change that breaks them all. Where messages grow (the docstrings of `shared.plans`,
-`shared.releases`, `holder_service.domain.ledger` and `auditor_client.findings.notes` say how), or a kind of entry
+test that fails on one has found a change that breaks them all. Where messages grow (docstrings of `shared.kinds.plans`,
+`shared.kinds.releases`, `holder_service.domain.ledger` and `auditor_client.findings.notes` say how), or a kind of entry
 is new, another set joins those that there are: `python -m tests.contract NAME`, or `python -m tests.contract.audits
 NAME`.
 

@@ -25,7 +25,7 @@ from auditor_client import Assumption, Auditor, AuditResult
 from auditor_client.asking.request import OF_DECISIONS, STABILITY
 from auditor_client.audits.bundle import write_bundle
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FOUR_LEAVES, four_leaves
+from testing.invented.questions import FOUR_LEAVES, four_leaves
 from tests.contract.__main__ import SETS as FOLDER
 from tests.contract.__main__ import required
 

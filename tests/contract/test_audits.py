@@ -16,7 +16,7 @@ from auditor_client.audits.history import stored_history
 from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import ESTIMATORS, Reading
-from shared.canonical import digest, sha256_name
+from shared.wire.canonical import digest, sha256_name
 from tests.contract.audits import SETS, main, pack, unpacked
 
 

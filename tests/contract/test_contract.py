@@ -17,15 +17,14 @@ from auditor_client.exchange.verification import check_quote, verified_release
 from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.ledger import BrokenLedger, Kind, Replay
 from holder_service.domain.second_officers import SecondOfficerReplay
-from holder_service.services.ledger_export import is_whole
+from holder_service.services.ledger.export import is_whole
 from holder_service.storage import ledger
 from holder_service.storage.database import Database
 from holder_service.storage.tables import entries
-from shared.canonical import canonical_bytes
-from shared.datasets import DatasetDescription
-from shared.handovers import require_vouched
-from shared.plans import Plan, Quote, identity
-from shared.releases import (
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.handovers import require_vouched
+from shared.kinds.plans import Plan, Quote, identity
+from shared.kinds.releases import (
     Answer,
     AnswerToRequest,
     Entered,
@@ -35,8 +34,8 @@ from shared.releases import (
     answer_digest,
     verify_signature,
 )
-from shared.trainings import Training, TrainingAnswer, TrainingQuote, training_identity
-from shared.watches import (
+from shared.kinds.trainings import Training, TrainingAnswer, TrainingQuote, training_identity
+from shared.kinds.watches import (
     Watch,
     WatchAnswer,
     WatchQuote,
@@ -45,6 +44,7 @@ from shared.watches import (
     watch_answer_identity,
     watch_identity,
 )
+from shared.wire.canonical import canonical_bytes
 from tests.contract.__main__ import main
 
 SETS: Final = tuple(sorted(path.parent for path in Path(__file__).parent.glob("*/entries.jsonl")))

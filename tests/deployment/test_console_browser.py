@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 from auditor_client import Auditor
 from auditor_client.audits.bundle import write_bundle
 from holder_service.cli import app
-from holder_service.oidc_settings import CALLBACK, OidcSettings
+from holder_service.settings.oidc import CALLBACK, OidcSettings
 from testing.browsers import PATIENCE_MS, violations
 from testing.holders import TestedHolder, running_holder, stopped_holder
 from testing.holders import opened as running
 from testing.identity_providers import ROLES, published_provider
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented.questions import FOUR_LEAVES
 from testing.ports import reserved_port
 from testing.registers import DECLARATION, plan
 

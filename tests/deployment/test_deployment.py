@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from holder_service.cli.calls import UPLOAD_TIMEOUT_S
-from holder_service.secret_settings import CONTAINER_FOLDER, ENDING, SECRETS
-from holder_service.settings import Settings
-from shared.limits import RELEASE_S_MAX
+from holder_service.settings.holder import Settings
+from holder_service.settings.secrets import CONTAINER_FOLDER, ENDING, SECRETS
+from shared.wire.limits import RELEASE_S_MAX
 from testing.holders import running_holder
 
 ROOT: Final = Path(__file__).parents[2]

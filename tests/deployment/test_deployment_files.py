@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from checks.deployment.linters import Linters, NotHere
 from checks.deployment.pieces import PIECES, Bad
 from holder_service.cli import app
-from holder_service.secret_settings import CONTAINER_FOLDER, ENDING, SECRETS
-from holder_service.settings import Settings
+from holder_service.settings.holder import Settings
+from holder_service.settings.secrets import CONTAINER_FOLDER, ENDING, SECRETS
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "deployment"

@@ -24,7 +24,7 @@ from checks.documentation.references import (
     settings_tables,
     variables_read,
 )
-from holder_service.oidc_settings import PREFIX
+from holder_service.settings.oidc import PREFIX
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

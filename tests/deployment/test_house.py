@@ -16,11 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 REQUIREMENTS = (
-    "requirements.txt",
-    "requirements-runtime.txt",
-    "requirements-generator.txt",
-    "requirements-peers.txt",
-    "requirements-spark.txt",
+    "requirements/all.txt",
+    "requirements/runtime.txt",
+    "requirements/generator.txt",
+    "requirements/peers.txt",
+    "requirements/spark.txt",
 )
 
 
@@ -84,7 +84,7 @@ def test_requirements_are_exact_hashed_and_name_no_path(name: str) -> None:
 
 
 def test_the_runtime_requirements_are_pinned_as_the_others() -> None:
-    everything, runtime = pins("requirements.txt"), pins("requirements-runtime.txt")
+    everything, runtime = pins("requirements/all.txt"), pins("requirements/runtime.txt")
 
     assert runtime.items() < everything.items()
     assert not {"pytest", "mypy", "duckdb"} & runtime.keys()
@@ -97,11 +97,11 @@ def test_what_the_project_depends_on_is_pinned() -> None:
 
     names = {re.split(r"[\[<>=;!~ ]", requirement)[0] for requirement in wanted}
 
-    assert names <= pins("requirements.txt").keys() | pins("requirements-spark.txt").keys()
+    assert names <= pins("requirements/all.txt").keys() | pins("requirements/spark.txt").keys()
 
 
 def test_spark_is_in_a_set_of_its_own_that_agrees_with_the_others() -> None:
-    everything, spark = pins("requirements.txt"), pins("requirements-spark.txt")
+    everything, spark = pins("requirements/all.txt"), pins("requirements/spark.txt")
 
     assert "pyspark" in spark
     assert "pyspark" not in everything

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from holder_service.domain.errors import Conflict
-from holder_service.services.holder import initialise
+from holder_service.services.running.holder import initialise
 from testing.holders import TestedHolder, settings_in
 from testing.refusals import refused
 from testing.registers import DECLARATION, plan, register_csv

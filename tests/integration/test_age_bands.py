@@ -11,7 +11,7 @@ from auditor_client import Auditor
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.tree import Tree
 from testing.holders import TestedHolder
-from testing.invented_questions import leaf, split
+from testing.invented.questions import leaf, split
 from testing.refusals import refused
 from testing.registers import plan
 

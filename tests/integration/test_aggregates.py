@@ -13,8 +13,8 @@ from auditor_client.audits.asking import LinkRequest
 from auditor_client.audits.linking import linked_file
 from auditor_client.errors import QuestionRefused
 from auditor_client.tables import dataset_table
-from holder_service.services.overlaps import find_overlaps
-from shared.datasets import DatasetDescription
+from holder_service.services.datasets.overlaps import find_overlaps
+from shared.contract.datasets import DatasetDescription
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import EVERYBODY, linked_column, linked_values, plan, register_csv

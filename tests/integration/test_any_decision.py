@@ -65,7 +65,7 @@ def within_the_noise(result: AuditResult, decided: pd.DataFrame) -> bool:
         result: Of statistical parity by sex.
         decided: One row for each person who was decided about: sex, and whether the decision is favourable.
 
-    Each count is off by more than 4 people with a chance of 2·e^(−25)/(1 + e^(−5)) < 3·10⁻¹¹ (`shared.noise`);
+    Each count is off by more than 4 people with a chance of 2·e^(−25)/(1 + e^(−5)) < 3·10⁻¹¹ (`shared.privacy.noise`);
     a median of the posterior lies within one person of the count that was answered.
     """
     return all(

@@ -20,14 +20,14 @@ from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.errors import ApprovalDeclined, Conflict
 from holder_service.domain.ledger import BrokenLedger
 from holder_service.domain.table_facts import TableFacts
-from holder_service.services import approvals, releases
-from holder_service.services.access import Proof
-from holder_service.services.asked import AskedRelease
+from holder_service.services.accounts.access import Proof
+from holder_service.services.releases import approvals, releases
+from holder_service.services.releases.asked import AskedRelease
 from holder_service.storage import ledger_views
 from holder_service.storage.ledger_views import EntryFilter
-from shared import limits
-from shared.canonical import sha256_name
-from shared.plans import Plan
+from shared.kinds.plans import Plan
+from shared.wire import limits
+from shared.wire.canonical import sha256_name
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder, running_holder
 from testing.postgres import PostgresServer

@@ -28,7 +28,7 @@ from auditor_client.errors import (
     VersionGone,
 )
 from auditor_client.planning.capacity import Capacity
-from shared.amounts import format_nano
+from shared.privacy.amounts import format_nano
 from testing.holders import TestedHolder, running_holder
 from testing.registers import register_csv
 
@@ -63,7 +63,7 @@ def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
 def within_the_noise(result: AuditResult, model: Pipeline, people: pd.DataFrame) -> bool:
     """Whether every group's figures are as close to the model's own decisions as the noise at ε = 5 allows.
 
-    Each count is off by more than 4 people with a chance of 2·e^(−25)/(1 + e^(−5)) < 3·10⁻¹¹ (`shared.noise`);
+    Each count is off by more than 4 people with a chance of 2·e^(−25)/(1 + e^(−5)) < 3·10⁻¹¹ (`shared.privacy.noise`);
     a median of the posterior lies within one person of the count that was answered.
     """
     truth = people.assign(accepted=model.predict(people[FEATURES])).fillna({"origin": "missing"})

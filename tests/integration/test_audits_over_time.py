@@ -23,10 +23,10 @@ from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused, ReceiptsDamaged
 from auditor_client.estimation.results import Change
 from auditor_client.exchange.receipts import Receipts
-from shared.canonical import sha256_name
-from shared.schema import Column
+from shared.contract.schema import Column
+from shared.wire.canonical import sha256_name
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FLIPPED, FOUR_LEAVES
+from testing.invented.questions import FLIPPED, FOUR_LEAVES
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")
 

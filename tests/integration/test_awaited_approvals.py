@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from auditor_client import Auditor
 from auditor_client.cli import app
 from auditor_client.errors import ApprovalAwaited
-from shared.approvals import Approval
+from shared.contract.approvals import Approval
 from testing.holders import TestedHolder
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented.questions import FOUR_LEAVES
 from tests.contract.audits import declare, invented_people
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")

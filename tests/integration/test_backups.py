@@ -23,9 +23,9 @@ from typer.testing import CliRunner, Result
 
 from holder_service.cli import app
 from holder_service.domain.errors import Conflict
-from holder_service.services import backup
-from holder_service.services.backup import LIST, back_up, back_up_into, restore, shown_time
-from holder_service.services.drill import drill
+from holder_service.services.running import backup
+from holder_service.services.running.backup import LIST, back_up, back_up_into, restore, shown_time
+from holder_service.services.running.drill import drill
 from holder_service.storage.database import Database
 from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.refusals import refused

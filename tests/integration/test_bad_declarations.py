@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 
 from holder_service.domain.errors import Conflict
-from holder_service.services import releases
-from holder_service.services.asked import AskedRelease
-from shared.plans import Plan
+from holder_service.services.releases import releases
+from holder_service.services.releases.asked import AskedRelease
+from shared.kinds.plans import Plan
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import DECLARATION, plan, register_csv

@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from shared import limits
+from shared.wire import limits
 from testing.documents import put
 from testing.holders import TestedHolder
 from testing.huge_bodies import HUGE, cells, many

@@ -13,7 +13,7 @@ import pytest
 
 from holder_service.domain.errors import Forbidden
 from holder_service.identity.tokens import Identity
-from holder_service.services.access import NO_ACCOUNT, caller_of
+from holder_service.services.accounts.access import NO_ACCOUNT, caller_of
 from holder_service.web.edge.logs import JsonLines
 from holder_service.web.edge.rate_limits import RateLimits
 from testing.holders import TestedHolder, opened, stopped_holder

@@ -15,19 +15,19 @@ _STORAGE: Final = "holder_service.storage"
 _COMMIT: Final = "sqlalchemy.engine.default.DefaultDialect.do_commit"
 VALUES: Final = linked_values(register_csv())
 STEPS: Final = (
-    Step("read", f"{_SERVICE}.apart.Apart.run_for"),
+    Step("read", f"{_SERVICE}.work.apart.Apart.run_for"),
     Step("column written", f"{_STORAGE}.columns.add"),
     Step("entry written", f"{_STORAGE}.ledger.append"),
     Step("commit begins", _COMMIT, "call"),
     Step("committed", _COMMIT),
     Step("anchored", f"{_STORAGE}.anchor.Anchor.advance"),
-    Step("values received", f"{_SERVICE}.columns.link", "call"),
-    Step("values read", f"{_SERVICE}.apart.Apart.run_for", which=2),
+    Step("values received", f"{_SERVICE}.columns.columns.link", "call"),
+    Step("values read", f"{_SERVICE}.work.apart.Apart.run_for", which=2),
     Step("values named", f"{_STORAGE}.columns.change"),
     Step("commit of values begins", _COMMIT, "call", which=2),
     Step("values committed", _COMMIT, which=2),
-    Step("making begins", f"{_SERVICE}.preparation.Preparation._make", "call"),
-    Step("made", f"{_SERVICE}.preparation.Preparation._make"),
+    Step("making begins", f"{_SERVICE}.columns.preparation.Preparation._make", "call"),
+    Step("made", f"{_SERVICE}.columns.preparation.Preparation._make"),
 )
 SOME: Final = tuple(step for step in STEPS if step.name in ("committed", "values read", "making begins"))
 """After each nothing has answered yet, and something is there that nobody names, or is named and not there."""

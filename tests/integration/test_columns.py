@@ -10,11 +10,11 @@ from typing import Any, Final
 import pytest
 
 from holder_service.domain.deadlines import Work
-from holder_service.services.backup import back_up
-from holder_service.services.work_factors import write_factors
-from shared import limits
-from shared.columns import DerivedColumn, ScoreOrigin
-from shared.score_values import score_value
+from holder_service.services.running.backup import back_up
+from holder_service.services.work.work_factors import write_factors
+from shared.scores.columns import DerivedColumn, ScoreOrigin
+from shared.scores.values import score_value
+from shared.wire import limits
 from testing.holders import TestedHolder, forked, opened, running_holder, stopped_holder
 from testing.refusals import refused
 from testing.registers import linked_column, linked_values, plan, register_csv

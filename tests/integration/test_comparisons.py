@@ -18,9 +18,9 @@ from auditor_client.errors import ModelRefused, QuestionRefused
 from auditor_client.estimation.results import Change
 from auditor_client.findings.answers import Rate
 from auditor_client.models.tree import Branch, Split
-from shared.rules import Predicate
+from shared.contract.rules import Predicate
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FOUR_LEAVES, four_leaves, leaf, split
+from testing.invented.questions import FOUR_LEAVES, four_leaves, leaf, split
 
 PEOPLE = 4000
 COLUMNS: list[dict[str, Any]] = [

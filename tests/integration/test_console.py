@@ -15,10 +15,10 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from holder_service.services.logins import SESSION_LIFETIME
+from holder_service.services.accounts.logins import SESSION_LIFETIME
 from holder_service.web.console import approvals, auditors, budgets, datasets, ledger, loads, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
-from shared.plans import Plan, identity
+from shared.kinds.plans import Plan, identity
 from testing.console_visitors import Page, Visitor, visitor
 from testing.holders import TestedHolder, opened, running_holder
 from testing.registers import DECLARATION, linked_column, plan, register_csv

@@ -11,10 +11,10 @@ from benchmarks.counting import SCHEMA, compare, into_duckdb, write_records
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
-from shared.rules import Cell, Predicate
-from shared.schema import Column, Schema, Value
+from shared.contract.rules import Cell, Predicate
+from shared.contract.schema import Column, Schema, Value
 from testing.encoded_records import PARQUET, encoded_columns
-from testing.invented_plans import cells, distinguishing_values, schemas
+from testing.invented.plans import cells, distinguishing_values, schemas
 
 SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>", "in": "IN", "not_in": "NOT IN"}
 

@@ -9,7 +9,7 @@ import pytest
 
 from auditor_client import Auditor
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import four_leaves
+from testing.invented.questions import four_leaves
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")
 

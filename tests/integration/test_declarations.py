@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from holder_service.cli import app
-from shared.datasets import DatasetDeclaration, Limits
-from shared.schema import Column
+from shared.contract.datasets import DatasetDeclaration, Limits
+from shared.contract.schema import Column
 from testing.holders import TestedHolder, running_holder
 from testing.registers import DECLARATION
 from testing.shown_commands import shown

@@ -22,8 +22,8 @@ from benchmarks.reproduction.fair_models.splits import bounds, codes, one_hot, s
 from benchmarks.trained_models import FIVE, Parts, train
 from holder_service.learning.coordinates import Coordinates
 from pafer_demo.open_data import LOADERS
-from shared.trainings import TrainedScore, TrainedTree
-from testing.invented_trainings import exact
+from shared.kinds.trainings import TrainedScore, TrainedTree
+from testing.invented.trainings import exact
 
 pytestmark = pytest.mark.usefixtures("open_data")
 

@@ -18,7 +18,7 @@ from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.storage import watches
 from holder_service.web.edge.public_times import DrawQueue
 from holder_service.web.edge.release_rooms import ReleaseRooms
-from shared import limits
+from shared.wire import limits
 from testing.holders import TestedHolder, running_holder
 from testing.registers import plan, register_csv, watch
 

@@ -21,7 +21,7 @@ from holder_service.domain.errors import InvalidRecords
 from holder_service.records.drafts import DraftOptions, draft
 from holder_service.records.encoded import Records, load_records
 from holder_service.records.formats import STRICT, RecordFormat
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 from testing.postgres import PostgresServer
 
 SCHEMA: Final = Schema(

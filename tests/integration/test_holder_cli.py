@@ -21,8 +21,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from holder_service.cli import app
-from holder_service.services.holder import initialise
-from holder_service.settings import Settings
+from holder_service.services.running.holder import initialise
+from holder_service.settings.holder import Settings
 from testing.holders import TestedHolder, running_holder
 from testing.http_servers import serving_http
 from testing.ports import reserved_port

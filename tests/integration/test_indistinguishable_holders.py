@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from holder_service.web.edge.logs import JsonLines
-from shared.canonical import canonical_bytes
+from shared.wire.canonical import canonical_bytes
 from testing.holders import OF_THE_TIME, TestedHolder, running_holder
 from testing.kept_logs import logged
 from testing.registers import LEARNABLE, learnable_csv, plan, training

@@ -18,9 +18,9 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.findings.answers import Rate
 from auditor_client.findings.insight import parity_of
 from auditor_client.findings.notes import Note
-from shared.canonical import sha256_name
+from shared.wire.canonical import sha256_name
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FOUR_LEAVES, four_leaves
+from testing.invented.questions import FOUR_LEAVES, four_leaves
 from tests.contract.audits import declare, invented_people
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from holder_service.cli import app as holder_command
-from holder_service.services.backup import back_up, restore
-from holder_service.services.holder import initialise
-from holder_service.settings import Settings
+from holder_service.services.running.backup import back_up, restore
+from holder_service.services.running.holder import initialise
+from holder_service.settings.holder import Settings
 from holder_service.storage import watches as stored_watches
 from testing.holders import TestedHolder, opened, running_holder
 from testing.refusals import refused

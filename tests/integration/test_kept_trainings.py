@@ -12,8 +12,8 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, check_receipts
 from holder_service.cli import app as holder_command
 from holder_service.learning.learners import LEARNERS
-from holder_service.services.backup import back_up
-from shared.releases import verify_signature
+from holder_service.services.running.backup import back_up
+from shared.kinds.releases import verify_signature
 from testing.holders import TestedHolder, opened, running_holder
 from testing.refusals import refused
 from testing.registers import LEARNABLE, learnable_csv, training

@@ -15,7 +15,7 @@ from auditor_client.audits.history import stored_history
 from auditor_client.cli import app
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented.questions import FOUR_LEAVES
 from tests.contract.audits import declare, invented_people
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")

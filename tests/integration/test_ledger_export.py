@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from holder_service.services import ledger_reading
-from holder_service.services.ledger_export import END, csv_pages, is_whole, json_pages
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.ledger.export import END, csv_pages, is_whole, json_pages
 from holder_service.storage.ledger_views import EntryFilter
 from testing.holders import TestedHolder
 from testing.refusals import refused
@@ -134,7 +134,7 @@ def test_an_export_stops_at_the_head_that_it_began_with(busy: TestedHolder) -> N
 
 
 def test_the_console_filters_as_before(busy: TestedHolder) -> None:
-    from holder_service.services import overview
+    from holder_service.services.running import overview
 
     newest = overview.newest_entries(busy.holder.store, EntryFilter(kind="charge"), before=None, limit=2)
 

@@ -41,22 +41,26 @@ from holder_service.domain.errors import (
 )
 from holder_service.domain.ledger import Balance, Replay
 from holder_service.records.formats import Upload
-from holder_service.services import access, budgets, datasets, ledger_reading, loads, populations, releases, watching
-from holder_service.services.asked import Asked, AskedRelease
-from holder_service.services.holder import Holder, initialise
-from holder_service.services.ledger_store import LedgerStore
+from holder_service.services.accounts import access, populations
+from holder_service.services.datasets import budgets, datasets
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.ledger.store import LedgerStore
+from holder_service.services.releases import releases, watching
+from holder_service.services.releases.asked import Asked, AskedRelease
+from holder_service.services.running import loads
+from holder_service.services.running.holder import Holder, initialise
 from holder_service.storage import ledger as stored_ledger
 from holder_service.storage import watches as stored_watches
 from holder_service.storage.releases import StoredRelease
 from holder_service.storage.watches import Statement
-from shared.amounts import NANO_PER_UNIT, AccountKind
-from shared.amounts import Loss as HolderLoss
-from shared.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
-from shared.plans import Plan
-from shared.problems import InvalidPlan, PlanRefused
-from shared.releases import LedgerPosition
-from shared.trainings import Training
-from shared.watches import Watch
+from shared.contract.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
+from shared.kinds.plans import Plan
+from shared.kinds.releases import LedgerPosition
+from shared.kinds.trainings import Training
+from shared.kinds.watches import Watch
+from shared.privacy.amounts import NANO_PER_UNIT, AccountKind
+from shared.privacy.amounts import Loss as HolderLoss
+from shared.wire.problems import InvalidPlan, PlanRefused
 from testing.holders import settings_in
 from testing.ledger_model import (
     NOTHING,

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from holder_service.cli import app
 from holder_service.records.progress import under_way
-from holder_service.services.holder import initialise
+from holder_service.services.running.holder import initialise
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder, forked, opened, settings_in, stopped_holder
 from testing.registers import register_csv

@@ -9,10 +9,10 @@ import pytest
 
 from auditor_client import Auditor, AuditResult
 from auditor_client.errors import QuestionRefused
-from shared import limits
-from shared.amounts import NO_LOSS
+from shared.privacy.amounts import NO_LOSS
+from shared.wire import limits
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import four_leaves
+from testing.invented.questions import four_leaves
 from testing.refusals import refused
 from testing.registers import DECLARATION
 

@@ -6,9 +6,9 @@ import pytest
 
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
-from holder_service.services import priced
-from shared.plans import Batch
-from shared.releases import Release
+from holder_service.services.releases import priced
+from shared.kinds.plans import Batch
+from shared.kinds.releases import Release
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import DECLARATION, plan

@@ -18,8 +18,8 @@ from auditor_client.models.tree import DecisionRule
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
-from shared.rules import Cell
-from testing.invented_models import SCHEMA, Record, edge_people, invent, people
+from shared.contract.rules import Cell
+from testing.invented.models import SCHEMA, Record, edge_people, invent, people
 
 MODELS = int(os.environ.get("PAFER_EXACTNESS_MODELS", "200"))
 IN_SUITE = 50

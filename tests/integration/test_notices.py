@@ -22,10 +22,10 @@ from auditor_client.desk.desk import Desk
 from auditor_client.settings import AuditorSettings
 from auditor_client.tables import budget_table
 from holder_service.cli import app
-from holder_service.services.holder import Holder
-from holder_service.services.ledger_store import LedgerStore
-from holder_service.services.notices import FILE, NoticeLog
-from shared.notices import Thresholds
+from holder_service.services.ledger.store import LedgerStore
+from holder_service.services.running.holder import Holder
+from holder_service.services.running.notices import FILE, NoticeLog
+from shared.contract.notices import Thresholds
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder, running_holder
 from testing.kept_logs import logged

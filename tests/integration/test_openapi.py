@@ -26,10 +26,10 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from auditor_client.exchange.verification import verified_release
 from checks.fuzz import with_short_lists
 from holder_service.web.rest import contract
-from shared.datasets import DatasetDescription
-from shared.plans import Plan, Quote
-from shared.problems import PROBLEM_MEDIA_TYPE
-from shared.releases import SigningKeys
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.plans import Plan, Quote
+from shared.kinds.releases import SigningKeys
+from shared.wire.problems import PROBLEM_MEDIA_TYPE
 from testing.holders import TestedHolder
 from testing.interface_walk import DocumentCaller, new_holder, operations_of, walk
 from tests import contract as contract_messages

@@ -21,10 +21,10 @@ from auditor_client.errors import HolderLied
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_release
 from holder_service.cli import app
-from holder_service.services.backup import back_up
-from holder_service.services.holder import Holder
-from holder_service.services.overlaps import find_overlaps
-from holder_service.settings import Settings
+from holder_service.services.datasets.overlaps import find_overlaps
+from holder_service.services.running.backup import back_up
+from holder_service.services.running.holder import Holder
+from holder_service.settings.holder import Settings
 from testing.holders import Served, TestedHolder, forked, opened, running_holder, serving, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan, register_csv

@@ -13,7 +13,7 @@ from itertools import pairwise
 import httpx
 
 from holder_service.records.person_keys import PersonSecret
-from holder_service.services.overlaps import OverlapReport, find_overlaps, look_at_overlap
+from holder_service.services.datasets.overlaps import OverlapReport, find_overlaps, look_at_overlap
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan, register_csv

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from holder_service.cli import app as holder_command
-from holder_service.private_files import OpenHome, require_closed
-from holder_service.services.holder import Holder, initialise
-from holder_service.settings import Settings
+from holder_service.files.private import OpenHome, require_closed
+from holder_service.services.running.holder import Holder, initialise
+from holder_service.settings.holder import Settings
 from testing.holders import running_holder, serving
 from testing.registers import DECLARATION, register_csv
 from testing.waits import wait_until

@@ -14,8 +14,8 @@ from psycopg import sql
 from holder_service.domain.errors import HolderError
 from holder_service.storage.anchor import Anchor
 from holder_service.web.edge.problems import STATUS_BY_CODE
-from shared.problems import TITLES, PlanRefused
-from shared.releases import LedgerPosition
+from shared.kinds.releases import LedgerPosition
+from shared.wire.problems import TITLES, PlanRefused
 from testing.holders import TestedHolder, running_holder
 from testing.postgres import PostgresServer
 from testing.refusals import refused

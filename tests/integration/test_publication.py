@@ -15,9 +15,9 @@ from typer.testing import CliRunner, Result
 from auditor_client import Auditor
 from auditor_client.audits.bundle import write_bundle
 from holder_service.cli import app
-from shared.canonical import sha256_name
+from shared.wire.canonical import sha256_name
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented.questions import FOUR_LEAVES
 from testing.registers import plan
 
 Forgery = Callable[[dict[str, bytes]], None]

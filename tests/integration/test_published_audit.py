@@ -17,7 +17,7 @@ from auditor_client.models.tree import Tree
 from benchmarks.published_trees import PUBLISHED_TREES
 from pafer_demo.open_data import adult
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import leaf, split
+from testing.invented.questions import leaf, split
 
 ADULT = next(published for published in PUBLISHED_TREES if published.dataset == "adult")
 

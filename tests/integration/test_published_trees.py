@@ -12,7 +12,7 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import Records, load_records
 from pafer_demo.open_data import LOADERS, OpenData
-from shared.rules import Cell
+from shared.contract.rules import Cell
 
 
 @pytest.fixture(scope="module", params=PUBLISHED_TREES, ids=lambda published: published.dataset)

@@ -6,7 +6,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from auditor_client.cli import app
-from shared import canonical
+from shared.wire import canonical
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan, watch

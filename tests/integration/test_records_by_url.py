@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from holder_service.cli import app
-from holder_service.services.holder import initialise
-from holder_service.services.url_reads import wait_for_coarse_time
+from holder_service.services.datasets.url_reads import wait_for_coarse_time
+from holder_service.services.running.holder import initialise
 from testing.console_visitors import Page, visitor
 from testing.holders import TestedHolder, opened, running_holder, settings_in
 from testing.registers import DECLARATION, register_csv

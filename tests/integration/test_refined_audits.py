@@ -10,7 +10,7 @@ from auditor_client import Auditor, AuditResult
 from auditor_client.desk.asking import offers
 from auditor_client.errors import QuestionRefused
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented.questions import FOUR_LEAVES
 from tests.contract.audits import declare, invented_people
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.plans import Plan, identity
-from shared.releases import Release
+from shared.kinds.plans import Plan, identity
+from shared.kinds.releases import Release
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder
 from testing.refusals import refused

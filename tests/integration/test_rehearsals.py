@@ -8,10 +8,10 @@ import pytest
 
 from holder_service.domain.errors import Conflict
 from holder_service.records.invented import invented_values
-from holder_service.services.overlaps import find_overlaps
-from holder_service.services.publication import publication
-from shared.datasets import DatasetDescription
-from shared.releases import verify_signature
+from holder_service.services.datasets.overlaps import find_overlaps
+from holder_service.services.running.publication import publication
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.releases import verify_signature
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder, running_holder
 from testing.registers import LEARNABLE, linked_column, plan, register_csv, training, watch

@@ -32,7 +32,7 @@ from auditor_client.exchange.verification import require_marked
 from auditor_client.report.view import Shown
 from auditor_client.settings import AuditorSettings
 from auditor_client.tables import budget_table, dataset_table
-from shared.plans import Quote
+from shared.kinds.plans import Quote
 from testing.holders import TestedHolder, listening, running_holder
 from testing.registers import LEARNABLE, learnable_csv
 from testing.waits import wait_until

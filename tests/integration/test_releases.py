@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from shared.noise import DiscreteLaplaceNoise
-from shared.plans import Plan, identity
-from shared.releases import Release, SigningKeys, verify_signature
+from shared.kinds.plans import Plan, identity
+from shared.kinds.releases import Release, SigningKeys, verify_signature
+from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.holders import TestedHolder, running_holder
 from testing.refusals import refused
 from testing.registers import plan, register_csv

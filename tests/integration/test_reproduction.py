@@ -24,7 +24,7 @@ from benchmarks.reproduction.sections import (
     experiment_2_sections,
     table_5_section,
 )
-from shared.amounts import parse_nano
+from shared.privacy.amounts import parse_nano
 
 pytestmark = pytest.mark.usefixtures("open_data")
 

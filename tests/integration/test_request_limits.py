@@ -16,7 +16,7 @@ import uvicorn
 from holder_service.app import create_app
 from holder_service.web.edge.connections import SERVER_OPTIONS, BoundedConnection
 from holder_service.web.edge.rate_limits import ATTEMPTS_SHARE, BURST_S, RateLimits
-from shared import limits
+from shared.wire import limits
 from testing.holders import TestedHolder, listening, opened, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan

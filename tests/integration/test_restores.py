@@ -6,11 +6,12 @@ from contextlib import closing
 import pytest
 
 from holder_service.domain.errors import Conflict
-from holder_service.services import access, ledger_reading
-from holder_service.services.holder import Holder
+from holder_service.services.accounts import access
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.running.holder import Holder
 from holder_service.storage.anchor import Anchor
-from shared.datasets import NewAuditor
-from shared.releases import LedgerPosition
+from shared.contract.datasets import NewAuditor
+from shared.kinds.releases import LedgerPosition
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan, register_csv

@@ -8,11 +8,11 @@ import pytest
 from fastapi.routing import APIRouter
 
 from checks.role_table import PAGE, role_table, with_table
-from holder_service.services.access import STAFF
+from holder_service.services.accounts.access import STAFF
 from holder_service.web.console import approvals, auditors, budgets, datasets, ledger, loads
 from holder_service.web.console.session import ConsoleRoute
 from holder_service.web.edge.bodies import StrictRoute
-from shared.datasets import Role
+from shared.contract.datasets import Role
 from testing.console_visitors import Visitor, visitor
 from testing.holders import TestedHolder
 from testing.interface_walk import operations_of

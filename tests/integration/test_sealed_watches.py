@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select, text, update
 
-from holder_service.services import ledger_reading
-from holder_service.services.backup import back_up, restore
-from holder_service.services.holder import initialise
+from holder_service.keys.watch_seals import BrokenSeal, OtherSecret, SealedState, WatchSeals
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.running.backup import back_up, restore
+from holder_service.services.running.holder import initialise
 from holder_service.storage.tables import watches
-from holder_service.watch_seals import BrokenSeal, OtherSecret, SealedState, WatchSeals
 from testing.holders import TestedHolder, opened
 from testing.registers import register_csv, watch
 from testing.tampering import unsealed

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from checks.declarations import Outcome, triple
-from holder_service.services import datasets as service
-from holder_service.services.holder import Holder, initialise
+from holder_service.services.datasets import datasets as service
+from holder_service.services.running.holder import Holder, initialise
 from testing.holders import TestedHolder, settings_in
 from testing.refusals import refused
 from testing.registers import EVERYBODY, plan

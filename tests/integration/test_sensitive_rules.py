@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from auditor_client import Auditor
 from auditor_client.errors import ModelRefused, QuestionRefused
 from auditor_client.findings.direct_use import direct_use
-from shared.relations import Relation
+from shared.contract.relations import Relation
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan

@@ -14,13 +14,13 @@ from sqlalchemy import event
 
 from holder_service.domain.errors import BudgetExhausted, RestoreUnrecorded, Unauthenticated, Unavailable
 from holder_service.domain.ledger import Event
-from holder_service.services import releases
-from holder_service.services.asked import AskedRelease
-from holder_service.services.ledger_store import Transaction
-from holder_service.services.releases import EnteredRelease
+from holder_service.services.ledger.store import Transaction
+from holder_service.services.releases import releases
+from holder_service.services.releases.asked import AskedRelease
+from holder_service.services.releases.releases import EnteredRelease
 from holder_service.storage.database import give_up
-from shared.plans import Plan
-from shared.releases import LedgerPosition
+from shared.kinds.plans import Plan
+from shared.kinds.releases import LedgerPosition
 from testing.holders import TestedHolder
 from testing.refusals import refused
 from testing.registers import plan

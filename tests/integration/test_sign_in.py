@@ -14,15 +14,15 @@ from sqlalchemy import func, select
 
 from holder_service.domain.errors import Unauthenticated
 from holder_service.identity.tokens import Identity, RefusedToken
-from holder_service.oidc_settings import OidcSettings
-from holder_service.services import logins
-from holder_service.services.access import NO_ACCOUNT
-from holder_service.services.holder import Holder, initialise
+from holder_service.services.accounts import logins
+from holder_service.services.accounts.access import NO_ACCOUNT
+from holder_service.services.running.holder import Holder, initialise
+from holder_service.settings.oidc import OidcSettings
 from holder_service.storage.tables import completed_sign_ins
 from holder_service.web.console.cookies import sealed
 from holder_service.web.console.sign_in import SIGN_IN_LIFETIME
 from holder_service.web.edge.logs import JsonLines
-from shared.identity_providers import SignInOffer
+from shared.wire.identity_providers import SignInOffer
 from testing.console_visitors import Page, Visitor, visitor
 from testing.holders import TestedHolder, opened, settings_in, stopped_holder
 from testing.identity_providers import SECRET, InventedProvider, identity_provider

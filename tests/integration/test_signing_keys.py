@@ -15,7 +15,7 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.exchange.verification import signed_release
 from holder_service.domain.errors import Conflict
-from holder_service.services.holder import Holder, NotInitialised, initialise, replace_lost_key
+from holder_service.services.running.holder import Holder, NotInitialised, initialise, replace_lost_key
 from testing.holders import FORKING, TestedHolder, forked, running_holder, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan
@@ -134,7 +134,7 @@ def test_every_process_signs_with_the_new_key(tmp_path: Path) -> None:
 
 
 def _rotate_for_ever(settings: object) -> None:
-    from holder_service.services import key_rotation
+    from holder_service.services.ledger import key_rotation
 
     holder = Holder.open(settings)  # type: ignore[arg-type]  # it crossed a process boundary
     while True:

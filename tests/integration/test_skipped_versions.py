@@ -11,8 +11,8 @@ from auditor_client.errors import HolderLied
 from auditor_client.exchange.watch_verification import require_own_skips
 from auditor_client.report.watch_data import watch_data
 from auditor_client.report.watch_gaps import KeptWatch
-from shared import limits
-from shared.releases import SigningKeys, verify_signature
+from shared.kinds.releases import SigningKeys, verify_signature
+from shared.wire import limits
 from testing.holders import TestedHolder
 from testing.registers import register_csv, watch
 from testing.tampering import lose_the_anchored_entry

@@ -13,7 +13,7 @@ from auditor_client.estimation.results import ParityEstimate, Verdict
 from auditor_client.findings.conditional import StratumFigures
 from auditor_client.models.tree import Tree
 from testing.holders import TestedHolder
-from testing.invented_questions import leaf, split
+from testing.invented.questions import leaf, split
 
 PEOPLE = 6000
 COLUMNS: list[dict[str, Any]] = [

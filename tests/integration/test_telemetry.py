@@ -23,7 +23,7 @@ from psycopg import sql
 
 from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
-from holder_service.services.holder import initialise
+from holder_service.services.running.holder import initialise
 from holder_service.web.edge.logs import FIELDS, Level, configuration
 from testing.console_visitors import visitor
 from testing.holders import OF_THE_TIME, Served, TestedHolder, running_holder, settings_in

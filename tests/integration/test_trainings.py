@@ -12,13 +12,13 @@ from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from holder_service.domain.ledger import Event
 from holder_service.learning.learners import LEARNERS
-from holder_service.services import overview
+from holder_service.services.running import overview
 from holder_service.web.console.words import what_happened
-from shared.amounts import parse_nano
-from shared.datasets import DatasetDescription
-from shared.releases import verify_signature
-from shared.scores import check_document
-from shared.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease, training_identity
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.releases import verify_signature
+from shared.kinds.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease, training_identity
+from shared.privacy.amounts import parse_nano
+from shared.scores.documents import check_document
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder, forked, running_holder
 from testing.refusals import refused

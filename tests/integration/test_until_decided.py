@@ -18,7 +18,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasting import expectation
 from testing.holders import TestedHolder, running_holder
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented.questions import FOUR_LEAVES
 from tests.contract.audits import declare, invented_people
 
 NewAuditor = Callable[..., Auditor]

@@ -19,11 +19,11 @@ from auditor_client.audits.history import stored_history
 from auditor_client.errors import QuestionRefused
 from auditor_client.exchange.receipts import Receipts
 from holder_service.cli import app
-from holder_service.services.holder import Holder, NotInitialised
-from holder_service.services.publication import publication
-from holder_service.settings import Settings
+from holder_service.services.running.holder import Holder, NotInitialised
+from holder_service.services.running.publication import publication
+from holder_service.settings.holder import Settings
 from testing.holders import TestedHolder, opened
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented.questions import FOUR_LEAVES
 from testing.refusals import refused
 from testing.registers import plan
 

@@ -11,7 +11,7 @@ from auditor_client import Auditor, AuditorError
 from auditor_client.audits.result import AuditResult
 from auditor_client.cli import app
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from shared.rules import Predicate
+from shared.contract.rules import Predicate
 from testing.holders import TestedHolder, running_holder
 from testing.registers import register_csv
 from testing.waits import wait_until

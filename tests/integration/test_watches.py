@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from holder_service.keys.watch_seals import SealedState
 from holder_service.storage import datasets as stored_datasets
 from holder_service.storage import watches as stored_watches
 from holder_service.storage.tables import watches
-from holder_service.watch_seals import SealedState
-from shared.releases import SigningKeys, verify_signature
-from shared.watches import Watch, watch_answer_identity, watch_identity
+from shared.kinds.releases import SigningKeys, verify_signature
+from shared.kinds.watches import Watch, watch_answer_identity, watch_identity
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder, opened
 from testing.registers import register_csv, watch

@@ -14,13 +14,13 @@ from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from auditor_client.exchange.verification import check_quote, verified_release
 from auditor_client.planning.capacity import Capacity
-from shared import limits
-from shared.datasets import DatasetDescription
-from shared.plans import Plan, Quote
-from shared.trainings import Training, TrainingQuote
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.plans import Plan, Quote
+from shared.kinds.trainings import Training, TrainingQuote
+from shared.wire import limits
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder
-from testing.invented_questions import FOUR_LEAVES
+from testing.invented.questions import FOUR_LEAVES
 from testing.refusals import refused
 from testing.registers import LEARNABLE, learnable_csv, plan, register_csv, training
 

@@ -22,8 +22,8 @@ from auditor_client.findings.reading import LEVEL_MAX
 from checks.coverage import PARTS, Covered, Task, main
 from checks.verdicts_of_judged import verdicts
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
-from shared.noise import DiscreteLaplaceNoise
+from shared.privacy.amounts import parse_nano
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 RELEASES = 800
 COVERAGE = 0.93

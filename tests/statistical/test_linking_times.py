@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 
 from checks.columns import SEEN, distinguished, linked_in_turn
-from holder_service.services import columns
+from holder_service.services.columns import columns
 from holder_service.storage.columns import StoredColumn
-from shared.columns import ColumnDescription
+from shared.scores.columns import ColumnDescription
 from testing.holders import running_holder
 
 pytestmark = pytest.mark.statistical

@@ -14,7 +14,7 @@ from auditor_client.estimation.measurements import IntArray
 from auditor_client.findings.looks import Looks
 from benchmarks.accuracy import Case
 from benchmarks.until_decided import LEVEL, chained, invented_cases, joint_share, read
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 
 CHAINS = 400
 DRAWS = 512

@@ -15,7 +15,7 @@ from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import discrete_laplace
 from auditor_client.estimation.posterior import estimate_parity
-from shared.noise import DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 RELEASES = 400
 SCALE = 10.0

@@ -18,7 +18,7 @@ from auditor_client.estimation.draws import posterior_draws
 from auditor_client.estimation.measurements import ComplementKind, IntArray
 from auditor_client.estimation.totals import CountedTotals
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.noise import DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 GROUPS = 4_000
 BINS = 20

@@ -24,7 +24,7 @@ from holder_service.privacy_audit.refined import FAULTS as CHAIN_FAULTS
 from holder_service.privacy_audit.timing import ASKED, EPSILON, EVERYTHING, WATCHED, Watcher, values_of
 from holder_service.privacy_audit.trained import EVERY_TRAINED_PAIR, TrainedPair
 from holder_service.privacy_audit.trained import FAULTS as TRAINING_FAULTS
-from shared.relations import Relation
+from shared.contract.relations import Relation
 
 RUNS = 50_000
 RUNS_FOR_A_TENTH = 100_000

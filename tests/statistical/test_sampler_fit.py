@@ -1,4 +1,4 @@
-"""Every sampler draws the mass that `shared.noise` states, and a scale that is off is caught.
+"""Every sampler draws the mass that `shared.privacy.noise` states, and a scale that is off is caught.
 
 χ² over 800 000 draws, of the Gaussian half as many, against the exact mass in 6 to 24 bins of nearly equal mass,
 rejected below p = 10⁻⁶ for all samplers together: that is the false-alarm rate. In the negative control the scale is
@@ -19,8 +19,8 @@ from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.noise import ExponentialNoise, Noise, RandomisedResponseNoise
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
+from shared.privacy.noise import ExponentialNoise, Noise, RandomisedResponseNoise
 
 DRAWS = {"laplace": 800_000, "gaussian": 400_000, "exponential": 800_000}
 BINS = 24

@@ -11,8 +11,8 @@ from auditor_client.asking.request import AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.read_model import above, of_values
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from shared.rules import Predicate
-from shared.schema import Column, Schema
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column, Schema
 from testing.registers import LOANS
 
 SCHEMA = Schema(

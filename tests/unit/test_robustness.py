@@ -10,8 +10,8 @@ from auditor_client.asking.request import AuditRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.models.robustness import stability_tree
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
-from shared.rules import Predicate
-from shared.schema import Column, Schema, Value
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column, Schema, Value
 
 SCHEMA = Schema(
     person_key="id",

@@ -13,8 +13,8 @@ from auditor_client.estimation.measurements import IntArray, Measurement, NoisyC
 from auditor_client.estimation.results import Verdict
 from auditor_client.estimation.score_bands import ScoreEstimator
 from auditor_client.estimation.score_levels import level_of_sums
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
-from testing.invented_scores import ScoredRegister
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
+from testing.invented.scores import ScoredRegister
 
 SLIGHT = DiscreteLaplaceNoise(scale=0.02)
 """Its chance of being anything but 0 is e⁻⁵⁰: answers are the true counts."""

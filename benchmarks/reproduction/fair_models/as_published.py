@@ -22,9 +22,9 @@ from holder_service.learning.nodes import GrowingNode
 from holder_service.learning.pflr import RIDGE_DEVIATIONS
 from holder_service.learning.private_fair_tree import similar_bins
 from holder_service.learning.quadratic import minimiser, penalised_minimiser
-from shared.amounts import NANO_PER_UNIT
-from shared.schema import Schema
-from shared.trainings import Pflr, PrivateFairTree, TrainedLeaf, TrainedTree, Training
+from shared.contract.schema import Schema
+from shared.kinds.trainings import Pflr, PrivateFairTree, TrainedLeaf, TrainedTree, Training
+from shared.privacy.amounts import NANO_PER_UNIT
 
 
 def objective_sensitivity(d: int) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from auditor_client.estimation.leaf_choices import LeafCounts
 from auditor_client.estimation.measurements import NoisyCounts
 from benchmarks.trained_models import BoolArray, FloatArray, IntArray, fairly
-from shared.noise import DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 BANDS_MAX: Final = 35
 """As many as `fair_linear` has by default."""

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.judged_decisions import Judged
 from benchmarks.reproduction.fair_models.parity import bands, by_lot, group_thresholds, parity_step
 from benchmarks.trained_models import BoolArray, FloatArray, IntArray, Parts, People, fairly, leaf_counts
-from shared.trainings import TrainedCounts, TrainedTree
+from shared.kinds.trainings import TrainedCounts, TrainedTree
 
 Row = dict[str, Any]
 AS_IT_IS: Final = "as it is"

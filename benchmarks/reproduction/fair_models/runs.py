@@ -19,7 +19,7 @@ from benchmarks.reproduction.fair_models.splits import FAVOURED, WITH_OWN_TEST_F
 from benchmarks.reproduction.published import SENSITIVE, Sensitive
 from benchmarks.trained_models import FIVE, Parts, train
 from holder_service.learning.coordinates import Coordinates
-from shared.trainings import TrainedScore, TrainedTree
+from shared.kinds.trainings import TrainedScore, TrainedTree
 
 SEED: Final = 20_190_513
 DATASETS: Final = ("adult", "compas", "german")

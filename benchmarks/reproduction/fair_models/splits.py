@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from benchmarks.reproduction.data_sets import load
 from benchmarks.trained_models import FloatArray, People
 from pafer_demo.open_data import OpenData
-from shared.schema import Column
+from shared.contract.schema import Column
 
 WITH_OWN_TEST_FILE: Final = ("adult",)
 FAVOURED: Final[Mapping[tuple[str, str], int]] = {

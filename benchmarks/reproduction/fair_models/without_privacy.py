@@ -11,8 +11,8 @@ from benchmarks.reproduction.fair_models.parity import parity_step
 from benchmarks.reproduction.fair_models.rivals import AS_IT_IS, PARITY_STEP, RATIO, Rival, Row, row
 from benchmarks.reproduction.fair_models.splits import codes, one_hot
 from benchmarks.trained_models import BoolArray, FloatArray, IntArray, Parts
-from shared.amounts import NANO_PER_UNIT
-from shared.trainings import FairLinear
+from shared.kinds.trainings import FairLinear
+from shared.privacy.amounts import NANO_PER_UNIT
 
 CONSTANT: Final = "one decision for all"
 LOGISTIC: Final = "logistic regression"

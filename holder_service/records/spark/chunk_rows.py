@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from holder_service.records.encoded import PERSON, WEIGHT, column_fields, record_fields
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 DERIVED: Final = "d"
 """How the cells of derived columns are called, behind which stands the number of the column and of the cell."""

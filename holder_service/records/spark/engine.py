@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from holder_service.domain.errors import Unavailable, VersionGone
-from holder_service.durable_files import durable_file
+from holder_service.files.durable import durable_file
 from holder_service.records import file_urls
 from holder_service.records.counting import TrueCounts
 from holder_service.records.encoded import declaration_digest
@@ -42,12 +42,12 @@ from holder_service.records.spark import tasks
 from holder_service.records.spark.chunk_rows import CHUNK, ChunkCells
 from holder_service.records.spark.findings import Findings
 from holder_service.records.spark.session import SparkConnection
-from holder_service.settings import SparkSettings
-from shared import limits
-from shared.columns import DerivedColumn, ScoreOrigin, extended
-from shared.rules import Cell
-from shared.schema import Schema
-from shared.scores import columns_of
+from holder_service.settings.holder import SparkSettings
+from shared.contract.rules import Cell
+from shared.contract.schema import Schema
+from shared.scores.columns import DerivedColumn, ScoreOrigin, extended
+from shared.scores.documents import columns_of
+from shared.wire import limits
 
 SWEPT_EVERY_S: Final = 10.0
 COUNTED_WITHIN_S: Final = 2.0 * limits.RELEASE_S_MAX

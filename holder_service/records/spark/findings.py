@@ -11,7 +11,7 @@ from holder_service.domain.errors import Unavailable
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, said_too_many
 from holder_service.records.faults import Faults
 from holder_service.records.sources import MEDIA_TYPES, FilePart
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 _LINE: Final = re.compile(r"line ([0-9]+)(.*)", re.DOTALL)
 

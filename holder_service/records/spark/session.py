@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from pyspark.sql import SparkSession
 
 from holder_service.domain.errors import Unavailable
-from holder_service.settings import SparkSettings
+from holder_service.settings.holder import SparkSettings
 
 T = TypeVar("T")
 

@@ -34,9 +34,9 @@ from holder_service.records.scoring import score_values
 from holder_service.records.sources import FetchedPart, FilePart, fetched_split
 from holder_service.records.spark.chunk_rows import CHUNK, ChunkCells, batch_of, rows_of
 from holder_service.records.staging import StagedFile
-from shared.columns import DerivedColumn, ScoreOrigin
-from shared.rules import Cell as RuleCell
-from shared.schema import Schema
+from shared.contract.rules import Cell as RuleCell
+from shared.contract.schema import Schema
+from shared.scores.columns import DerivedColumn, ScoreOrigin
 
 CHUNKS_AT_ONCE: Final = 64
 """So many chunks are counted with one set of tables."""

@@ -6,23 +6,25 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from holder_service.domain.errors import HolderError
-from holder_service.services import access, approvals, datasets, releases
-from holder_service.services.approvals import ApprovalInFull
+from holder_service.services.accounts import access
+from holder_service.services.datasets import datasets
+from holder_service.services.releases import approvals, releases
+from holder_service.services.releases.approvals import ApprovalInFull
 from holder_service.storage.approvals import IN_FORCE
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, OfficerVisit, Visit, Visitor, or_again
 from holder_service.web.console.words import beside, loss
 from holder_service.web.edge.column_files import column_file
 from holder_service.web.edge.dependencies import PathColumn
-from shared.amounts import format_nano
-from shared.approvals import OPEN, ApprovalDecision
-from shared.metadata import DatasetMetadata
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
-from shared.plans import Batch, BatchQuote, Exponential, Plan, Quote
-from shared.problems import PlanRefused
-from shared.rules import Cell
-from shared.trainings import Training
-from shared.watches import Watch
+from shared.contract.approvals import OPEN, ApprovalDecision
+from shared.contract.metadata import DatasetMetadata
+from shared.contract.rules import Cell
+from shared.kinds.plans import Batch, BatchQuote, Exponential, Plan, Quote
+from shared.kinds.trainings import Training
+from shared.kinds.watches import Watch
+from shared.privacy.amounts import format_nano
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from shared.wire.problems import PlanRefused
 
 SHOWN_MAX = 200
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)

@@ -5,14 +5,16 @@ from typing import get_args
 from fastapi import APIRouter, Response
 
 from holder_service.domain.errors import Conflict
-from holder_service.services import access, budgets, watching
-from holder_service.services.access import IssuedKey
+from holder_service.services.accounts import access
+from holder_service.services.accounts.access import IssuedKey
+from holder_service.services.datasets import budgets
+from holder_service.services.releases import watching
 from holder_service.storage.accounts import ApiKey
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import AdministratorVisit, CheckedForm, ConsoleRoute, Visit, Visitor, or_again
 from holder_service.web.console.words import beside
 from holder_service.web.edge.dependencies import PathName
-from shared.datasets import AccountChange, NewAuditor, Role
+from shared.contract.datasets import AccountChange, NewAuditor, Role
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 

@@ -5,14 +5,17 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from holder_service.domain.errors import InvalidRequest
-from holder_service.services import access, approvals, budgets, overview
+from holder_service.services.accounts import access
+from holder_service.services.datasets import budgets
+from holder_service.services.releases import approvals
+from holder_service.services.running import overview
 from holder_service.web.console.forms import Form, one_kind
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, OfficerVisit, Visit, Visitor, or_again
 from holder_service.web.console.words import loss
-from shared import limits
-from shared.approvals import ApprovalSetting
-from shared.datasets import BudgetGrant
+from shared.contract.approvals import ApprovalSetting
+from shared.contract.datasets import BudgetGrant
+from shared.wire import limits
 
 router = APIRouter(prefix=ROOT, route_class=ConsoleRoute, include_in_schema=False)
 

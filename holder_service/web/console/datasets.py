@@ -9,19 +9,13 @@ from pydantic import ValidationError
 
 from holder_service.domain.declarations import EXAMPLE, column_words_text, declared_text, located
 from holder_service.domain.errors import InvalidRequest
-from holder_service.services import (
-    access,
-    budgets,
-    columns,
-    datasets,
-    loads,
-    overview,
-    populations,
-    rehearsal_publishing,
-)
-from holder_service.services.overlaps import LOOK_LOSS, look_at_overlap
-from holder_service.services.overview import PopulationState
-from holder_service.services.transparency import transparency_report
+from holder_service.services.accounts import access, populations
+from holder_service.services.columns import columns
+from holder_service.services.datasets import budgets, datasets
+from holder_service.services.datasets.overlaps import LOOK_LOSS, look_at_overlap
+from holder_service.services.releases.transparency import transparency_report
+from holder_service.services.running import loads, overview, rehearsal_publishing
+from holder_service.services.running.overview import PopulationState
 from holder_service.storage.datasets import Dataset
 from holder_service.web.console.forms import Form, one_kind
 from holder_service.web.console.pages import ROOT
@@ -40,9 +34,9 @@ from holder_service.web.console.words import loss
 from holder_service.web.edge.dependencies import PathName
 from holder_service.web.edge.problems import validation_refusal
 from holder_service.web.edge.roles import OFFICERS
-from shared.datasets import CapChange, DatasetDeclaration
-from shared.metadata import DatasetMetadata
-from shared.rehearsals import RehearsalRequest
+from shared.contract.datasets import CapChange, DatasetDeclaration
+from shared.contract.metadata import DatasetMetadata
+from shared.contract.rehearsals import RehearsalRequest
 
 _TEXTS: Final = ("title", "description", "source", "reference_date", "contact", "licence")
 

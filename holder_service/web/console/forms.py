@@ -13,8 +13,8 @@ from fastapi import Request
 from holder_service.domain.errors import InvalidRequest
 from holder_service.web.edge.addresses import NUL_REFUSED
 from holder_service.web.edge.bodies import read_bounded
-from shared import limits
-from shared.text import NAME_PATTERN, NAME_WORDS, NUL
+from shared.wire import limits
+from shared.wire.text import NAME_PATTERN, NAME_WORDS, NUL
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 FIELDS_MAX: Final = 20

@@ -10,8 +10,11 @@ from fastapi.responses import StreamingResponse
 
 from holder_service.domain.errors import Conflict, InvalidRequest
 from holder_service.domain.ledger import Entry, Kind
-from holder_service.services import access, key_rotation, ledger_reading, overview
-from holder_service.services.ledger_export import csv_pages
+from holder_service.services.accounts import access
+from holder_service.services.ledger import key_rotation
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.ledger.export import csv_pages
+from holder_service.services.running import overview
 from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.console.forms import read_timestamp
@@ -25,8 +28,8 @@ from holder_service.web.console.session import (
     Visitor,
     or_again,
 )
-from shared import limits
-from shared.datasets import Restore
+from shared.contract.datasets import Restore
+from shared.wire import limits
 
 PAGE_ENTRIES: Final = 50
 FILTERS: Final = ("kind", "population", "dataset", "account", "since", "until")

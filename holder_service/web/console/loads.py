@@ -10,7 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from holder_service.domain.errors import HolderError
 from holder_service.records.formats import RecordsUrl
 from holder_service.records.progress import Report
-from holder_service.services import datasets, loads
+from holder_service.services.datasets import datasets
+from holder_service.services.running import loads
 from holder_service.web.console.cookies import check_origin
 from holder_service.web.console.datasets import path_of, show_dataset
 from holder_service.web.console.files import format_of, receive_form

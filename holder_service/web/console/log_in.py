@@ -14,9 +14,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from holder_service.domain.errors import Forbidden, HolderError, RateLimited, Unauthenticated
-from holder_service.services import logins
-from holder_service.services.holder import Holder
-from holder_service.services.logins import SESSION_LIFETIME
+from holder_service.services.accounts import logins
+from holder_service.services.accounts.logins import SESSION_LIFETIME
+from holder_service.services.running.holder import Holder
 from holder_service.web.console.cookies import Cookie, check_origin, form_token, is_secure
 from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, LOGGED_OUT, ROOT, Refusal, render

@@ -8,7 +8,8 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.staticfiles import StaticFiles
 
 from holder_service.domain.errors import NotFound
-from holder_service.services import access, overview
+from holder_service.services.accounts import access
+from holder_service.services.running import overview
 from holder_service.storage.ledger_views import EntryFilter, balances_over_time
 from holder_service.web.console import approvals, auditors, budgets, datasets, ledger, loads, log_in, sign_in
 from holder_service.web.console.log_in import LogInLimit

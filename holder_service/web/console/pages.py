@@ -23,9 +23,9 @@ from holder_service.web.console.pictures import balance_bar
 from holder_service.web.console.words import LOAD_WORDS, beside, loss, notice_words, what_happened
 from holder_service.web.edge.problems import RETRY_AFTER_S, STATUS_BY_CODE, validation_refusal
 from holder_service.web.edge.telemetry import note_problem
-from shared.amounts import format_nano
 from shared.look import HEADERS, STYLES
-from shared.problems import TITLES
+from shared.privacy.amounts import format_nano
+from shared.wire.problems import TITLES
 
 ROOT: Final = "/console"
 LOG_IN: Final = f"{ROOT}/log-in"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from holder_service.domain.ledger import Balance
-from shared.amounts import NANO_PER_UNIT, Loss, format_nano
+from shared.privacy.amounts import NANO_PER_UNIT, Loss, format_nano
 
 UNITS: Final = 1000.0
 """Pictures are drawn in a square of so many units, which the page stretches."""

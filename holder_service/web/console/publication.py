@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from holder_service.services.ledger_store import LedgerStore
-from holder_service.services.publication import Publication, PublishedAnswer
+from holder_service.services.ledger.store import LedgerStore
+from holder_service.services.running.publication import Publication, PublishedAnswer
 from holder_service.web.console.pages import rendered
 from holder_service.web.console.transparency import page_style, transparency_document, transparency_page
-from shared.amounts import Loss
-from shared.bundles import KEYS
-from shared.releases import LedgerPosition
+from shared.kinds.bundles import KEYS
+from shared.kinds.releases import LedgerPosition
+from shared.privacy.amounts import Loss
 
 INDEX: Final = "index.html"
 _DIGITS_OF_BUNDLE: Final = 16

@@ -17,16 +17,18 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
-from holder_service.services import approvals, logins, notices
-from holder_service.services.holder import Holder
-from holder_service.services.ledger_store import LedgerStore
-from holder_service.services.logins import Session
+from holder_service.services.accounts import logins
+from holder_service.services.accounts.logins import Session
+from holder_service.services.ledger.store import LedgerStore
+from holder_service.services.releases import approvals
+from holder_service.services.running import notices
+from holder_service.services.running.holder import Holder
 from holder_service.web.console.cookies import Cookie, check_origin, form_token, opened, sealed
 from holder_service.web.console.forms import Form, read_form
 from holder_service.web.console.pages import LOG_IN, LOG_OUT, ROOT, Refusal, render
 from holder_service.web.edge.dependencies import TheHolder
 from holder_service.web.edge.roles import ADMINISTRATORS, OFFICERS, READERS, STEWARDS, Admission
-from shared.notices import Notice
+from shared.contract.notices import Notice
 
 SESSION_COOKIE: Final = Cookie("holder-session")
 MESSAGE_COOKIE: Final = Cookie("holder-message")

@@ -17,10 +17,10 @@ from pydantic import BaseModel
 from holder_service.domain.errors import Forbidden, HolderError, NotFound, RateLimited, Unauthenticated
 from holder_service.identity.provider import IdentityProvider
 from holder_service.identity.tokens import RefusedToken
-from holder_service.oidc_settings import CALLBACK
-from holder_service.services import logins
-from holder_service.services.holder import Holder
-from holder_service.services.logins import Session
+from holder_service.services.accounts import logins
+from holder_service.services.accounts.logins import Session
+from holder_service.services.running.holder import Holder
+from holder_service.settings.oidc import CALLBACK
 from holder_service.web.console.cookies import Cookie, derived, opened, sealed
 from holder_service.web.console.log_in import LogInLimit, inside, log_in_page
 from holder_service.web.console.pages import LOG_IN, LOGGED_OUT, ROOT, Refusal, render

@@ -10,15 +10,15 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from holder_service.domain.ledger import Entry
-from holder_service.services.ledger_store import LedgerStore
-from holder_service.services.transparency import ReportedRelease, TransparencyReport
+from holder_service.services.ledger.store import LedgerStore
+from holder_service.services.releases.transparency import ReportedRelease, TransparencyReport
 from holder_service.storage import ledger_views
 from holder_service.web.console.pages import rendered
 from holder_service.web.console.pictures import spending_chart
 from holder_service.web.console.words import beside, what_is_published
-from shared.amounts import NO_LOSS, Loss
+from shared.contract.meaning import statements
 from shared.look import STYLES
-from shared.meaning import statements
+from shared.privacy.amounts import NO_LOSS, Loss
 
 FORMAT: Final = "pafer-transparency/1"
 RELEASES_SHOWN: Final = 2000

@@ -8,9 +8,9 @@ from typing import Final
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.second_officers import change_words
 from holder_service.records.progress import Phase
-from shared.amounts import NO_LOSS, Loss, format_nano
-from shared.notices import Notice
-from shared.watches import ANSWER_KIND
+from shared.contract.notices import Notice
+from shared.kinds.watches import ANSWER_KIND
+from shared.privacy.amounts import NO_LOSS, Loss, format_nano
 
 LOAD_WORDS: Final[Mapping[Phase, str]] = MappingProxyType(
     {

@@ -5,7 +5,7 @@ from typing import Final
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holder_service.web.edge.problems import problem_response
-from shared.text import NUL, has_nul
+from shared.wire.text import NUL, has_nul
 
 NUL_REFUSED: Final = "{} has a NUL character, which no name and no text may hold. Send it without. Nothing was charged."
 

@@ -10,7 +10,7 @@ from holder_service.domain.errors import TooLargeBody, TooSlow, UnsupportedMedia
 from holder_service.web.edge.documents import strict_document
 from holder_service.web.edge.release_rooms import ReleaseRooms
 from holder_service.web.edge.roles import AUDITORS, RoleRoute
-from shared import limits
+from shared.wire import limits
 
 
 class StrictRequest(Request):

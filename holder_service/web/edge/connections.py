@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from shared import limits
+from shared.wire import limits
 
 CONNECTIONS_MAX: Final = 1000
 SERVER_OPTIONS: Final[dict[str, Any]] = {

@@ -15,14 +15,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from holder_service.domain.errors import Forbidden, HolderError, Unauthenticated
 from holder_service.identity.provider import IdentityProvider
 from holder_service.identity.tokens import RefusedToken
-from holder_service.services.access import KEY_BEGINS, Caller, authenticate, caller_of
-from holder_service.services.holder import Holder
+from holder_service.services.accounts.access import KEY_BEGINS, Caller, authenticate, caller_of
+from holder_service.services.running.holder import Holder
 from holder_service.web.edge.lanes import LOOKING_UP, Lane
 from holder_service.web.edge.problems import problem_response
 from holder_service.web.edge.release_rooms import ReleaseRooms
 from holder_service.web.edge.release_slots import ReleaseSlots
 from holder_service.web.edge.roles import METRICS, needs_key
-from shared.text import Name
+from shared.wire.text import Name
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import Any, Final, get_args
 
 from holder_service.identity.tokens import WHY
-from shared.notices import NoticeKind
-from shared.problems import TITLES
+from shared.contract.notices import NoticeKind
+from shared.wire.problems import TITLES
 
 EVENTS: Final[Mapping[str, str]] = {
     event: event

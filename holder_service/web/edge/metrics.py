@@ -20,12 +20,13 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from holder_service.services import approvals, notices, overview
-from holder_service.services.backup import shown_time
-from holder_service.services.holder import Holder
-from shared.amounts import NANO_PER_UNIT
-from shared.notices import NoticeKind
-from shared.problems import TITLES
+from holder_service.services.releases import approvals
+from holder_service.services.running import notices, overview
+from holder_service.services.running.backup import shown_time
+from holder_service.services.running.holder import Holder
+from shared.contract.notices import NoticeKind
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.wire.problems import TITLES
 
 SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 RELEASES: Final = frozenset(

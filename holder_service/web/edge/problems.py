@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holder_service.domain.errors import HolderError, fault_text
 from holder_service.web.edge.logs import described_error
 from holder_service.web.edge.telemetry import note_problem
-from shared.amounts import InvalidAmount
-from shared.metadata import UnfitMetadata
-from shared.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, PlanRefused
-from shared.text import NAME_PATTERN, NAME_WORDS
+from shared.contract.metadata import UnfitMetadata
+from shared.privacy.amounts import InvalidAmount
+from shared.wire.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, PlanRefused
+from shared.wire.text import NAME_PATTERN, NAME_WORDS
 
 STATUS_BY_CODE: Final[Mapping[str, int]] = {
     "unauthenticated": 401,

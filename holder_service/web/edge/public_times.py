@@ -18,7 +18,7 @@ from holder_service.domain.deadlines import Work, public_time_s, reading_s, rele
 from holder_service.domain.errors import RateLimited
 from holder_service.domain.turns import DrawTurn, DrawTurns
 from holder_service.web.edge.lanes import Lane
-from shared import limits
+from shared.wire import limits
 
 
 class DrawQueue:

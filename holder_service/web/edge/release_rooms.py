@@ -7,8 +7,8 @@ nothing that is charged waits for it (docs/adr/0059-fair-turns.md).
 from typing import Final
 
 from holder_service.domain.turns import FREE_REST
-from holder_service.services import rehearsals
-from holder_service.services.ledger_store import LedgerStore
+from holder_service.services.ledger.store import LedgerStore
+from holder_service.services.releases import rehearsals
 from holder_service.web.edge.lanes import PREPARING, FairLane, Lane
 from holder_service.web.edge.public_times import DrawQueue
 from holder_service.web.edge.release_slots import ReleaseSlots

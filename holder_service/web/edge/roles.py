@@ -13,8 +13,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from holder_service.domain.errors import Forbidden
-from holder_service.services.access import STAFF, Caller
-from shared.datasets import Role
+from holder_service.services.accounts.access import STAFF, Caller
+from shared.contract.datasets import Role
 
 METRICS: Final = "/metrics"
 PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys", "/v1/sign-in"})

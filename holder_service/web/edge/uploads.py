@@ -16,9 +16,10 @@ from starlette.concurrency import run_in_threadpool
 from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable, UnsupportedMediaType
 from holder_service.records.formats import STRICT, RecordFormat, RecordsUrl, Upload
 from holder_service.records.progress import Report, followed, unseen
-from holder_service.services import datasets, loads, url_reads
-from holder_service.services.holder import Holder
-from shared import limits
+from holder_service.services.datasets import datasets, url_reads
+from holder_service.services.running import loads
+from holder_service.services.running.holder import Holder
+from shared.wire import limits
 
 MEDIA_TYPES: Final = ("text/csv", "application/vnd.apache.parquet")
 RECORD_BYTES_MAX: Final = 65_536

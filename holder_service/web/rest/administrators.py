@@ -6,17 +6,11 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from holder_service.records.formats import RecordFormat, RecordsUrl
-from holder_service.services import (
-    access,
-    budgets,
-    columns,
-    datasets,
-    loads,
-    notices,
-    populations,
-    rehearsal_publishing,
-)
-from holder_service.services.overlaps import OverlapLook, look_at_overlap
+from holder_service.services.accounts import access, populations
+from holder_service.services.columns import columns
+from holder_service.services.datasets import budgets, datasets
+from holder_service.services.datasets.overlaps import OverlapLook, look_at_overlap
+from holder_service.services.running import loads, notices, rehearsal_publishing
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import (
     PathAuditor,
@@ -42,12 +36,20 @@ from holder_service.web.rest.answers import (
     ShownKey,
 )
 from holder_service.web.rest.contract import FILE_BODY, refusals
-from shared.datasets import AccountChange, Budget, BudgetGrant, CapChange, DatasetDeclaration, NewAuditor, PopulationCap
-from shared.metadata import DatasetMetadata
-from shared.rehearsals import RehearsalRequest
-from shared.request_model import RequestModel
-from shared.text import Name
-from shared.timestamps import Timestamp
+from shared.contract.datasets import (
+    AccountChange,
+    Budget,
+    BudgetGrant,
+    CapChange,
+    DatasetDeclaration,
+    NewAuditor,
+    PopulationCap,
+)
+from shared.contract.metadata import DatasetMetadata
+from shared.contract.rehearsals import RehearsalRequest
+from shared.wire.request_model import RequestModel
+from shared.wire.text import Name
+from shared.wire.timestamps import Timestamp
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute)
 

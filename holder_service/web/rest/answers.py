@@ -7,20 +7,20 @@ from pydantic import Field
 
 from holder_service.domain.ledger import Kind
 from holder_service.records.progress import LoadState, Phase
-from holder_service.services.access import IssuedKey
-from holder_service.services.ledger_reading import Verification
+from holder_service.services.accounts.access import IssuedKey
+from holder_service.services.ledger.reading import Verification
 from holder_service.storage.accounts import Account, ApiKey
 from holder_service.storage.releases import ListedRelease
-from shared.amounts import Loss
-from shared.columns import ColumnDescription
-from shared.datasets import Budget, DatasetDescription, Role
-from shared.metadata import DatasetMetadata
-from shared.notices import Notice
-from shared.rehearsals import Rehearsal
-from shared.relations import Relation
-from shared.releases import LedgerPosition
-from shared.request_model import ContractModel
-from shared.text import Words
+from shared.contract.datasets import Budget, DatasetDescription, Role
+from shared.contract.metadata import DatasetMetadata
+from shared.contract.notices import Notice
+from shared.contract.rehearsals import Rehearsal
+from shared.contract.relations import Relation
+from shared.kinds.releases import LedgerPosition
+from shared.privacy.amounts import Loss
+from shared.scores.columns import ColumnDescription
+from shared.wire.request_model import ContractModel
+from shared.wire.text import Words
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 """A time as it is kept: ISO 8601, in UTC."""

@@ -6,16 +6,16 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.services import approvals
-from holder_service.services.approvals import ApprovalInFull
+from holder_service.services.releases import approvals
+from holder_service.services.releases.approvals import ApprovalInFull
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.column_files import column_file
 from holder_service.web.edge.dependencies import PathColumn, PathDataset, PathPopulation, TheHolder
 from holder_service.web.edge.roles import Auditor, Officer, Reader
 from holder_service.web.rest.auditors import PageSize
 from holder_service.web.rest.contract import refusals
-from shared import limits
-from shared.approvals import Approval, ApprovalDecision, ApprovalList, ApprovalSetting, ApprovalState
+from shared.contract.approvals import Approval, ApprovalDecision, ApprovalList, ApprovalSetting, ApprovalState
+from shared.wire import limits
 
 router = APIRouter(prefix="/v1", route_class=StrictRoute)
 ApprovalId = Annotated[

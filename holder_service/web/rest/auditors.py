@@ -7,10 +7,12 @@ from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import NotFound
 from holder_service.learning.learners import offered
-from holder_service.services import approvals, budgets, datasets, ledger_reading, releases
-from holder_service.services.asked import AnyQuote
-from holder_service.services.holder import Holder
-from holder_service.services.populations import relation_of
+from holder_service.services.accounts.populations import relation_of
+from holder_service.services.datasets import budgets, datasets
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.releases import approvals, releases
+from holder_service.services.releases.asked import AnyQuote
+from holder_service.services.running.holder import Holder
 from holder_service.storage import ledger, metadata
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.bodies import StrictRoute
@@ -19,11 +21,11 @@ from holder_service.web.edge.roles import AnyCaller, Auditor
 from holder_service.web.rest.answers import DatasetList, ReleaseList, summaries
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
-from shared import limits
-from shared.datasets import Budget, DatasetDescription, limits_of
-from shared.identity_providers import SignInOffer
-from shared.plans import Plan, Quote, mechanism_names
-from shared.releases import LedgerPosition, Release, SigningKeys
+from shared.contract.datasets import Budget, DatasetDescription, limits_of
+from shared.kinds.plans import Plan, Quote, mechanism_names
+from shared.kinds.releases import LedgerPosition, Release, SigningKeys
+from shared.wire import limits
+from shared.wire.identity_providers import SignInOffer
 
 router = APIRouter(route_class=StrictRoute)
 ReleaseId = Annotated[

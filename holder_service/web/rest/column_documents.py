@@ -5,11 +5,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from holder_service.records.person_keys import PersonSecret
-from holder_service.services.asked_columns import AskedColumn
+from holder_service.services.columns.asked_columns import AskedColumn
 from holder_service.web.edge.documents import strict_document
-from shared import limits
-from shared.columns import DerivedColumn
-from shared.schema import Schema
+from shared.contract.schema import Schema
+from shared.scores.columns import DerivedColumn
+from shared.wire import limits
 
 
 def read_column(

@@ -8,7 +8,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import TooSlow
-from holder_service.services import columns, datasets
+from holder_service.services.columns import columns
+from holder_service.services.datasets import datasets
 from holder_service.storage.columns import StoredColumn
 from holder_service.web.edge.bodies import StrictRoute, read_bounded
 from holder_service.web.edge.dependencies import PathColumn, PathDataset, TheColumnSlots, TheHolder
@@ -17,8 +18,8 @@ from holder_service.web.edge.uploads import body_of, received
 from holder_service.web.rest.answers import ColumnList
 from holder_service.web.rest.column_documents import read_column
 from holder_service.web.rest.contract import COLUMN_BODY, FILE_BODY, refusals
-from shared import limits
-from shared.columns import ColumnDescription
+from shared.scores.columns import ColumnDescription
+from shared.wire import limits
 
 LINKED_READ_S: Final = 1800.0
 """How long a file of linked values may take to come."""

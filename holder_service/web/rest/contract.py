@@ -18,8 +18,8 @@ from holder_service.web.edge.problems import STATUS_BY_CODE
 from holder_service.web.edge.roles import ROLES, needs_key
 from holder_service.web.edge.uploads import MEDIA_TYPES
 from holder_service.web.rest.problem_help import HELP
-from shared.columns import DerivedColumn
-from shared.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, Problem
+from shared.scores.columns import DerivedColumn
+from shared.wire.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, Problem
 
 REF: Final = "#/components/schemas/"
 REFUSALS: Final = "x-refusals"

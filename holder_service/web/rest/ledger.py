@@ -6,9 +6,10 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from holder_service.domain.ledger import Kind
-from holder_service.services import key_rotation, ledger_reading
-from holder_service.services.ledger_export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
-from holder_service.services.transparency import transparency_report
+from holder_service.services.ledger import key_rotation
+from holder_service.services.ledger import reading as ledger_reading
+from holder_service.services.ledger.export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
+from holder_service.services.releases.transparency import transparency_report
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.console.transparency import transparency_document, transparency_page
 from holder_service.web.edge.bodies import StrictRoute
@@ -16,11 +17,11 @@ from holder_service.web.edge.dependencies import PathDataset, TheHolder
 from holder_service.web.edge.roles import Administrator, Reader
 from holder_service.web.rest.answers import LedgerPage, ShownRestore, ShownVerification, TransparencyDocument
 from holder_service.web.rest.contract import refusals
-from shared import limits
-from shared.datasets import Restore
-from shared.releases import SigningKey
-from shared.text import Name
-from shared.timestamps import Timestamp
+from shared.contract.datasets import Restore
+from shared.kinds.releases import SigningKey
+from shared.wire import limits
+from shared.wire.text import Name
+from shared.wire.timestamps import Timestamp
 
 router = APIRouter(prefix="/v1/admin", tags=["administrator"], route_class=StrictRoute)
 

@@ -12,7 +12,7 @@ from holder_service.web.edge.problems import STATUS_BY_CODE
 from holder_service.web.rest.answers import ProblemKind, ProblemKinds
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.problem_help import HELP
-from shared.problems import PROBLEM_TYPE_BASE, TITLES
+from shared.wire.problems import PROBLEM_TYPE_BASE, TITLES
 
 PAGE: Final = """<!DOCTYPE html>
 <html lang="en-GB"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

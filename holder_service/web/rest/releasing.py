@@ -8,19 +8,19 @@ from fastapi import Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import ColumnNotReady
-from holder_service.services import approvals, releases
-from holder_service.services.access import Caller
-from holder_service.services.approvals import Unapproved
-from holder_service.services.asked import Asked
-from holder_service.services.holder import Holder
+from holder_service.services.accounts.access import Caller
+from holder_service.services.releases import approvals, releases
+from holder_service.services.releases.approvals import Unapproved
+from holder_service.services.releases.asked import Asked
+from holder_service.services.running.holder import Holder
 from holder_service.storage.approvals import StoredApproval
 from holder_service.storage.releases import StoredRelease
 from holder_service.web.edge.lanes import outcome
 from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.release_rooms import ReleaseRooms
 from holder_service.web.edge.telemetry import note_release
-from shared.approvals import Approval
-from shared.text import Words
+from shared.contract.approvals import Approval
+from shared.wire.text import Words
 
 APPROVAL: Final[dict[str, Any]] = {
     "model": Approval,

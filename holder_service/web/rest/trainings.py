@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.services import releases
-from holder_service.services.asked import AnyQuote
+from holder_service.services.releases import releases
+from holder_service.services.releases.asked import AnyQuote
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
 from holder_service.web.edge.roles import Auditor
@@ -14,7 +14,7 @@ from holder_service.web.rest.answers import TrainingList, summaries
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
-from shared.trainings import Training, TrainingQuote, TrainingRelease
+from shared.kinds.trainings import Training, TrainingQuote, TrainingRelease
 
 router = APIRouter(prefix="/v1/datasets/{dataset}/trainings", tags=["auditor"], route_class=StrictRoute)
 TrainingId = Annotated[

@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.services import releases, watching
-from holder_service.services.asked import AnyQuote
-from holder_service.services.watching import ListedWatch
+from holder_service.services.releases import releases, watching
+from holder_service.services.releases.asked import AnyQuote
+from holder_service.services.releases.watching import ListedWatch
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
 from holder_service.web.edge.roles import Auditor
@@ -15,8 +15,8 @@ from holder_service.web.rest.answers import WatchList, WatchSummary
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
-from shared.canonical import canonical_bytes, object_bytes
-from shared.watches import ANSWER_KIND, SKIP_KIND, Watch, WatchQuote, WatchRelease, WatchReport
+from shared.kinds.watches import ANSWER_KIND, SKIP_KIND, Watch, WatchQuote, WatchRelease, WatchReport
+from shared.wire.canonical import canonical_bytes, object_bytes
 
 router = APIRouter(prefix="/v1/datasets/{dataset}/watches", tags=["auditor"], route_class=StrictRoute)
 WatchId = Annotated[

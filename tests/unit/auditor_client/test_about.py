@@ -11,7 +11,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Note
 from auditor_client.report.languages import LANGUAGES
-from shared.metadata import DatasetMetadata
+from shared.contract.metadata import DatasetMetadata
 from testing.exact_audits import audited
 
 HOSTILE = "</title><script>alert(1)</script> 👩‍👧 قرض"

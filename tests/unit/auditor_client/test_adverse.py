@@ -13,8 +13,8 @@ from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Estimate, ParityEstimate, RatioKind, Verdict
 from auditor_client.findings.verdicts import combined_verdict
-from shared.metadata import ColumnWords, DatasetMetadata
-from shared.noise import DiscreteLaplaceNoise
+from shared.contract.metadata import ColumnWords, DatasetMetadata
+from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.registers import LOANS
 
 GROUPS = (("dutch",), ("european",), ("other",))

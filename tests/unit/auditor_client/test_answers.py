@@ -9,10 +9,10 @@ from auditor_client.asking.request import STRATEGIES
 from auditor_client.errors import EstimationRefused, HolderLied, QuestionRefused
 from auditor_client.findings.answers import RATES, Rate, read
 from auditor_client.models.tree import Tree
-from shared.releases import Release
-from shared.rules import Cell
-from testing.invented_people import PEOPLE, true_counts
-from testing.invented_questions import FLIPPED, OF_REFUSED, exact_release, leaf, measured_by, question, split
+from shared.contract.rules import Cell
+from shared.kinds.releases import Release
+from testing.invented.people import PEOPLE, true_counts
+from testing.invented.questions import FLIPPED, OF_REFUSED, exact_release, leaf, measured_by, question, split
 from testing.registers import LOANS
 
 

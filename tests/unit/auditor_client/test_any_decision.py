@@ -20,10 +20,10 @@ from auditor_client.findings.notes import Notes
 from auditor_client.models.read_model import Provenance, ReadModel, above, decided
 from auditor_client.models.tree import Branch, Split, Tree
 from auditor_client.report.subject import provenance_words
-from shared.columns import DerivedColumn, column_id
-from shared.rules import Predicate
-from shared.schema import Column
-from testing.invented_questions import FOUR_LEAVES, leaf, split
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column
+from shared.scores.columns import DerivedColumn, column_id
+from testing.invented.questions import FOUR_LEAVES, leaf, split
 from testing.registers import LOANS
 from testing.simulated_holder import KEY, SimulatedHolder, problem, simulated_holder
 

@@ -17,9 +17,9 @@ from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
 from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
-from shared.amounts import Loss
-from shared.approvals import Approval
-from shared.plans import Plan, identity
+from shared.contract.approvals import Approval
+from shared.kinds.plans import Plan, identity
+from shared.privacy.amounts import Loss
 from testing.registers import plan
 from testing.simulated_holder import KEY, SimulatedHolder, send
 

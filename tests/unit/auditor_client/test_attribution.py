@@ -7,8 +7,8 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.attribution import attribute, flipped
 from auditor_client.estimation.measurements import ComplementKind
 from auditor_client.estimation.rule_counts import rule_counts
-from shared.noise import Noise
-from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+from shared.privacy.noise import Noise
+from testing.invented.measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
 RULES = [[132, 1_000], [50, 1_000], [50, 227]]
 REFUSED = [[1_000, 10_000], [858, 743]]

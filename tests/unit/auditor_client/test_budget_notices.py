@@ -6,8 +6,8 @@ from typing import Final
 import pytest
 
 from auditor_client.tables import budget_notices, budget_table
-from shared.amounts import NO_LOSS, Loss
-from shared.datasets import Budget
+from shared.contract.datasets import Budget
+from shared.privacy.amounts import NO_LOSS, Loss
 
 NOW: Final = datetime(2026, 11, 23, tzinfo=UTC)
 TENTH: Final = 100_000_000

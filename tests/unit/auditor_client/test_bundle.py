@@ -8,7 +8,7 @@ import pytest
 
 from auditor_client.audits.bundle import check_bundle
 from auditor_client.errors import ReceiptsDamaged
-from shared.bundles import BYTES_MAX
+from shared.kinds.bundles import BYTES_MAX
 
 
 def _written(path: Path, packing: int = zipfile.ZIP_DEFLATED, content: bytes = b"{}" * 1_000) -> bytearray:

@@ -33,11 +33,11 @@ from auditor_client.report.outcome import outcome
 from checks.coverage_of_chains import sums_exactly
 from holder_service.domain.disjointness import disjoint_classes
 from holder_service.domain.pricing import price
-from shared.amounts import parse_nano
-from shared.datasets import DatasetDescription
-from shared.noise import DiscreteLaplaceNoise
+from shared.contract.datasets import DatasetDescription
+from shared.privacy.amounts import parse_nano
+from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.exact_audits import KEY
-from testing.invented_questions import exact_release, leaf, split
+from testing.invented.questions import exact_release, leaf, split
 from testing.registers import LOANS
 
 STAGES = ("selected", "visited", "unduly")

@@ -11,10 +11,10 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers, checked, compare
 from auditor_client.models.inventing import Invented, invent
 from auditor_client.models.read_model import Provenance, ReadModel, above, among
-from shared.columns import DerivedColumn
-from shared.rules import Predicate
-from shared.scores import Choice, Document, Product, ScoreTree, Terms, Trees
-from testing.invented_models import SCHEMA
+from shared.contract.rules import Predicate
+from shared.scores.columns import DerivedColumn
+from shared.scores.documents import Choice, Document, Product, ScoreTree, Terms, Trees
+from testing.invented.models import SCHEMA
 
 NEAR = 0.1 + 0.2
 

@@ -25,9 +25,9 @@ from auditor_client.cli import app
 from auditor_client.cli.spelling import PANELS, in_flags
 from auditor_client.tables import dataset_table
 from holder_service.domain.errors import Unauthenticated
-from shared.problems import UnknownColumn
-from shared.schema import Column
-from shared.wording import NARROW_SPACE
+from shared.contract.schema import Column
+from shared.wire.problems import UnknownColumn
+from shared.wire.wording import NARROW_SPACE
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, simulated_holder
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")

@@ -8,7 +8,7 @@ from auditor_client.estimation.comparison import compare_estimates
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Change
-from testing.invented_measurements import LAPLACE, measured
+from testing.invented.measurements import LAPLACE, measured
 
 BEFORE = estimate_parity(measured([[200, 900]], [[800, 300]]))
 AFTER = estimate_parity(measured([[400, 800]], [[600, 400]]), drawing=Drawing(seed=1))

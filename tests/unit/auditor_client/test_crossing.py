@@ -14,9 +14,9 @@ from auditor_client.estimation.measurements import NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
 from auditor_client.estimation.results import Change, Estimate
 from auditor_client.models.tree import Tree
-from shared.noise import DiscreteLaplaceNoise, ExponentialNoise
-from testing.invented_measurements import measured
-from testing.invented_questions import FLIPPED, FOUR_LEAVES, leaf, question, split
+from shared.privacy.noise import DiscreteLaplaceNoise, ExponentialNoise
+from testing.invented.measurements import measured
+from testing.invented.questions import FLIPPED, FOUR_LEAVES, leaf, question, split
 from testing.registers import LOANS
 
 OTHER = Tree(split("age", 33, leaf("young", favourable=False), split("age", 60, leaf("e", True), leaf("f", False))))

@@ -7,9 +7,9 @@ import pytest
 
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.report.languages import Language
-from shared.metadata import DatasetMetadata
-from shared.rules import Rule
-from shared.schema import Column, Schema
+from shared.contract.metadata import DatasetMetadata
+from shared.contract.rules import Rule
+from shared.contract.schema import Column, Schema
 from testing.registers import LOANS
 
 METADATA = DatasetMetadata.model_validate(

@@ -16,7 +16,7 @@ from auditor_client.desk.desk import Desk
 from auditor_client.desk.tasks import Step
 from auditor_client.exchange.sessions import KeptSignIn
 from auditor_client.settings import AuditorSettings
-from shared.identity_providers import SignInOffer
+from shared.wire.identity_providers import SignInOffer
 from testing.identity_providers import AUDIENCE, NATIVE_CLIENT, InventedProvider, identity_provider
 from testing.simulated_holder import SimulatedHolder, simulated_holder
 from testing.waits import wait_until

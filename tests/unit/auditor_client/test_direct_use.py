@@ -6,10 +6,10 @@ import pytest
 
 from auditor_client.findings.direct_use import direct_use
 from auditor_client.models.tree import Branch, Split, Tree
-from shared.rules import Predicate
+from shared.contract.rules import Predicate
 from testing.exact_audits import audited
-from testing.invented_people import PEOPLE
-from testing.invented_questions import leaf, split
+from testing.invented.people import PEOPLE
+from testing.invented.questions import leaf, split
 from testing.registers import LOANS
 
 OPEN = LOANS.model_copy(update={"sensitive_in_rules": True})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from auditor_client.models.domains import Domain, Line
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from shared.schema import Column, Schema, Value
+from shared.contract.schema import Column, Schema, Value
 
 NUMBER = Column(name="x", type="number", nullable=True)
 INTEGER = Column(name="x", type="integer", minimum=-3, maximum=40, nullable=True)

@@ -14,8 +14,8 @@ from auditor_client.estimation.exponential_likelihood import (
 )
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity
-from shared.noise import ExponentialNoise
-from testing.invented_measurements import measured
+from shared.privacy.noise import ExponentialNoise
+from testing.invented.measurements import measured
 
 NOISE = ExponentialNoise(scale=2.0, upper=30)
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from auditor_client.asking.own_data import file_table
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused
-from testing.invented_audits import invented_audit
+from testing.invented.audits import invented_audit
 
 
 def test_a_command_starts_without_what_only_some_need() -> None:

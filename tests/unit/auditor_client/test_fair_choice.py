@@ -10,8 +10,8 @@ from auditor_client.estimation.fair_choice import DEVIATIONS, estimated_lack, ga
 from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds, LeafCounts
 from auditor_client.estimation.mending import mend_leaves
 from auditor_client.estimation.trained_leaves import decide_leaves
-from shared.noise import DiscreteLaplaceNoise
-from testing.invented_leaves import InventedLeaves
+from shared.privacy.noise import DiscreteLaplaceNoise
+from testing.invented.leaves import InventedLeaves
 from testing.many_releases import additive, released
 
 SEEDS = [seed for seed in range(60) if 4 <= len(InventedLeaves.invented(seed).decisions) <= 10]

@@ -13,8 +13,8 @@ from auditor_client.estimation.measurements import ComplementKind, Measurement, 
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
-from shared.noise import Noise
-from testing.invented_measurements import GAUSSIAN, LAPLACE, REPORTS, measured
+from shared.privacy.noise import Noise
+from testing.invented.measurements import GAUSSIAN, LAPLACE, REPORTS, measured
 
 
 def enumerated(measurement: Measurement, prior: Prior, accepted: int, refused: int) -> tuple[FloatArray, FloatArray]:

@@ -23,8 +23,8 @@ from auditor_client.errors import (
 )
 from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
-from shared.plans import Plan
-from shared.problems import TITLES
+from shared.kinds.plans import Plan
+from shared.wire.problems import TITLES
 from testing.ports import reserved_port
 from testing.registers import plan
 from testing.simulated_holder import KEY, SimulatedHolder, problem, simulated_holder

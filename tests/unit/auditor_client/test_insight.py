@@ -23,15 +23,15 @@ from auditor_client.models.tree import Tree
 from auditor_client.report.audit_data import audit_data
 from auditor_client.report.languages import Language
 from auditor_client.report.widths import remaining_curve
-from shared.amounts import Loss
-from shared.charges import AccountTerms
-from shared.datasets import Budget
-from shared.noise import DiscreteLaplaceNoise
-from shared.wording import NARROW_SPACE
+from shared.contract.datasets import Budget
+from shared.privacy.amounts import Loss
+from shared.privacy.charges import AccountTerms
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.wire.wording import NARROW_SPACE
 from testing.exact_audits import audited
-from testing.invented_audits import invented_audit
-from testing.invented_people import PEOPLE, true_counts
-from testing.invented_questions import FOUR_LEAVES, four_leaves
+from testing.invented.audits import invented_audit
+from testing.invented.people import PEOPLE, true_counts
+from testing.invented.questions import FOUR_LEAVES, four_leaves
 from testing.registers import LOANS
 
 

@@ -13,8 +13,8 @@ from auditor_client.estimation.measurements import ComplementKind, Measurement, 
 from auditor_client.estimation.noise_sums import noise_sum
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.findings.reading import Reading
-from shared.noise import Noise
-from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+from shared.privacy.noise import Noise
+from testing.invented.measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
 MANY: Final = Drawing(65_536)
 WITHOUT: Final = replace(DRAWING, edition=replace(EDITIONS[LATEST], inverted=False))

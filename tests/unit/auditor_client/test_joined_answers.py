@@ -18,8 +18,8 @@ from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
 from auditor_client.estimation.totals import CountedTotals
-from shared.noise import AdditiveNoise, DiscreteGaussianNoise, DiscreteLaplaceNoise
-from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+from shared.privacy.noise import AdditiveNoise, DiscreteGaussianNoise, DiscreteLaplaceNoise
+from testing.invented.measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
 PEOPLE_MAX = 200
 WIDE = DiscreteLaplaceNoise(scale=15)

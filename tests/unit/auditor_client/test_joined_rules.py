@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 
 from auditor_client.models.bands import joined_rules
-from shared.rules import Predicate, Rule
+from shared.contract.rules import Predicate, Rule
 
 NUMBERS = range(-1, 8)
 

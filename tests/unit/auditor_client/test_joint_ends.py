@@ -17,9 +17,9 @@ from auditor_client.estimation.named_pair import pair_figures
 from auditor_client.estimation.odds import estimate_equalized_odds
 from auditor_client.estimation.posterior import Posterior, estimate_parity
 from auditor_client.estimation.results import Estimate
-from shared.noise import DiscreteLaplaceNoise
-from shared.schema import Group
-from testing.invented_registers import Register
+from shared.contract.schema import Group
+from shared.privacy.noise import DiscreteLaplaceNoise
+from testing.invented.registers import Register
 from testing.truths import holds
 
 LEVEL: Final = 0.95

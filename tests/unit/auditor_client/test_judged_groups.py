@@ -15,8 +15,8 @@ from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.results import Verdict
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from auditor_client.findings.reading import Reading
-from shared.noise import Noise
-from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+from shared.privacy.noise import Noise
+from testing.invented.measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
 THIRTY = SizeRule.of("30")
 WITH_A_TINY_GROUP = measured([[500, 1, 480]], [[500, 1, 520]])

@@ -16,7 +16,7 @@ from auditor_client.audits.history import stored_history
 from auditor_client.cli import app
 from auditor_client.findings.training_notes import TrainingNotes
 from auditor_client.report.languages import LANGUAGES
-from shared.canonical import sha256_name
+from shared.wire.canonical import sha256_name
 from testing.registers import LOANS
 from testing.simulated_holder import KEY, SimulatedHolder
 

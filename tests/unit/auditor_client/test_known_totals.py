@@ -13,8 +13,8 @@ from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.plausibility import check_bounds
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
-from shared.noise import Noise
-from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+from shared.privacy.noise import Noise
+from testing.invented.measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
 PEOPLE_MAX = 400
 

@@ -9,8 +9,8 @@ from markupsafe import Markup
 from auditor_client.errors import QuestionRefused
 from auditor_client.report.languages import Language
 from auditor_client.text import loss_words
-from shared.amounts import Loss
-from shared.wording import date, figure, joined, listed, said, said_of, signed
+from shared.privacy.amounts import Loss
+from shared.wire.wording import date, figure, joined, listed, said, said_of, signed
 
 GERMAN = Language(
     "de",

@@ -10,7 +10,7 @@ import pytest
 from auditor_client.audits.asking import LinkRequest
 from auditor_client.audits.linking import LinkedFile, linked_file
 from auditor_client.errors import QuestionRefused
-from shared.canonical import sha256_name
+from shared.wire.canonical import sha256_name
 from testing.registers import REGISTER
 
 

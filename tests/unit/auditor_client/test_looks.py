@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.looks import Looks
 from auditor_client.findings.reading import LEVEL_MAX, Reading
-from shared.amounts import EPSILON_NANO_MAX, NO_LOSS, Loss
+from shared.privacy.amounts import EPSILON_NANO_MAX, NO_LOSS, Loss
 
 TENTH = 10**8
 

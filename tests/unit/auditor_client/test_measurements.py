@@ -10,8 +10,8 @@ from auditor_client.estimation.measurements import response_matrix
 from auditor_client.estimation.noise_sums import noise_sum
 from auditor_client.estimation.plausibility import check_supports
 from auditor_client.estimation.posterior import estimate_parity
-from shared.noise import KeptValue, Noise, RandomisedResponseNoise
-from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+from shared.privacy.noise import KeptValue, Noise, RandomisedResponseNoise
+from testing.invented.measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
 
 def test_the_first_of_two_groups_is_enough_with_supports() -> None:

@@ -15,13 +15,13 @@ from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged
 from auditor_client.estimation.leaf_choices import ChoiceBounds, LeafCounts
 from auditor_client.estimation.mending import EXACT_MAX, cheapest, greedy, least_costs, mend_leaves
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers import read_model
+from auditor_client.models.readers.registry import read_model
 from auditor_client.report.languages import LANGUAGES
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from testing.exact_audits import audited
-from testing.invented_leaves import InventedLeaves
-from testing.invented_people import invented_people
-from testing.invented_questions import FOUR_LEAVES, Person
+from testing.invented.leaves import InventedLeaves
+from testing.invented.people import invented_people
+from testing.invented.questions import FOUR_LEAVES, Person
 from testing.many_releases import additive, released
 from testing.registers import LOANS
 

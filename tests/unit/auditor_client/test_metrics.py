@@ -11,8 +11,8 @@ from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing, Edition
 from auditor_client.estimation.odds import estimate_equalized_odds
 from auditor_client.estimation.posterior import Posterior, estimate_parity
 from auditor_client.estimation.results import Verdict
-from shared.noise import Noise
-from testing.invented_measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
+from shared.privacy.noise import Noise
+from testing.invented.measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 
 FAIR = measured([[500, 700]], [[500, 700]])
 UNFAIR = measured([[200, 900]], [[800, 300]])

@@ -8,7 +8,7 @@ import pytest
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import noise_sums
 from auditor_client.estimation.noise_sums import noise_sum
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
 
 LAPLACE = [(DiscreteLaplaceNoise(scale=scale), terms) for scale in (0.1, 2.0, 7.5) for terms in (1, 2, 5)]
 GAUSSIAN = [(DiscreteGaussianNoise(scale=scale), terms) for scale, terms in ((0.3, 1), (0.7, 9), (1.9, 4), (2.5, 6))]

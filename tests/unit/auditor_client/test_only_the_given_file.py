@@ -21,13 +21,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client.asking.own_data import file_table
 from auditor_client.errors import AuditorError, ModelRefused
-from auditor_client.models.formats.onnx import OnnxModel
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers import load_object, read_object
+from auditor_client.models.readers.onnx.model import OnnxModel
+from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats.boosting import catboost_file, lightgbm_file, xgboost_file
 from checks.model_formats.pmml_trees import pmml_file
-from shared.bundles import BadBundle, read_bundle
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
+from shared.kinds.bundles import BadBundle, read_bundle
 
 SECRET: Final = b"AUDITOR_API_KEY=pafer_0123456789ab_SECRETSECRETSECRET\n"
 NAME: Final = "settings.env"

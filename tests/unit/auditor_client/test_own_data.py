@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from auditor_client.asking.own_data import OwnData
 from auditor_client.errors import QuestionRefused
-from shared.columns import DerivedColumn, ScoreOrigin, extended
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
-from shared.score_values import score_value
-from shared.scores import Terms
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import DerivedColumn, ScoreOrigin, extended
+from shared.scores.documents import Terms
+from shared.scores.values import score_value
 from testing.registers import LOANS
 
 PEOPLE: list[dict[str, Any]] = [

@@ -23,9 +23,9 @@ from auditor_client.planning.forecasting import (
 )
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.widths import planned_curve
-from shared.rules import Cell
-from shared.schema import Column
-from testing.invented_questions import FOUR_LEAVES, question
+from shared.contract.rules import Cell
+from shared.contract.schema import Column
+from testing.invented.questions import FOUR_LEAVES, question
 from testing.registers import LOANS
 
 RULES = FOUR_LEAVES.rules()
@@ -45,7 +45,7 @@ def answered_width(asked: Question, accepted: tuple[int, ...], sizes: tuple[int,
     for _ in range(releases):
         counts = np.array([accepted, np.subtract(sizes, accepted)])
         noisy = counts + rng.geometric(stop, counts.shape) - rng.geometric(stop, counts.shape)
-        from shared.noise import DiscreteLaplaceNoise
+        from shared.privacy.noise import DiscreteLaplaceNoise
 
         noise = DiscreteLaplaceNoise(scale=10**9 / asked.request.epsilon_nano)
         parts = [NoisyCounts.of([row.tolist()], noise) for row in noisy]

@@ -20,8 +20,8 @@ from auditor_client.estimation.plug_in import (
     plug_in_counts,
 )
 from auditor_client.estimation.results import Verdict
-from shared.noise import DiscreteLaplaceNoise
-from testing import invented_measurements
+from shared.privacy.noise import DiscreteLaplaceNoise
+from testing.invented import measurements as invented_measurements
 
 measured = partial(invented_measurements.measured, noise=DiscreteLaplaceNoise(scale=20), kind="everybody")
 

@@ -19,8 +19,8 @@ from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior
 from auditor_client.estimation.results import ParityEstimate, Verdict
 from auditor_client.estimation.totals import CountedTotals
-from shared.noise import DiscreteLaplaceNoise
-from testing import invented_measurements
+from shared.privacy.noise import DiscreteLaplaceNoise
+from testing.invented import measurements as invented_measurements
 
 
 def measured(

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 from auditor_client.errors import ModelRefused
 from auditor_client.models.sklearn_tree import read_tree
 from auditor_client.models.tree import Tree
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 SCHEMA = Schema(
     person_key="id",

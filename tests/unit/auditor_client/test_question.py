@@ -12,11 +12,11 @@ import auditor_client
 from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError, EstimationRefused, ModelRefused, QuestionRefused
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
-from shared.canonical import sha256_name
-from shared.rules import Predicate
-from shared.schema import Column
-from testing import invented_questions
-from testing.invented_questions import leaf, split
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column
+from shared.wire.canonical import sha256_name
+from testing.invented import questions as invented_questions
+from testing.invented.questions import leaf, split
 from testing.registers import REGISTER
 
 MANY = tuple(f"c{index}" for index in range(128))

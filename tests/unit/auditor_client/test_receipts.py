@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from auditor_client.errors import HolderLied, ReceiptsDamaged
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, check_receipts
-from holder_service.signing import SigningKeyPair
-from shared.plans import Plan
-from shared.releases import SigningKey, SigningKeys
+from holder_service.keys.signing import SigningKeyPair
+from shared.kinds.plans import Plan
+from shared.kinds.releases import SigningKey, SigningKeys
 from testing.registers import LOANS, plan
 from testing.simulated_holder import KEY, SimulatedHolder, simulated_holder
 from testing.simulated_trainings import loans_training

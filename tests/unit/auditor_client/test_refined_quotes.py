@@ -8,10 +8,10 @@ import pytest
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.verification import check_quote
-from shared.amounts import Loss
-from shared.datasets import DatasetDescription
-from shared.plans import Plan, Quote
-from shared.releases import Release
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.plans import Plan, Quote
+from shared.kinds.releases import Release
+from shared.privacy.amounts import Loss
 
 RECORDED: Final = Path(__file__).parents[2] / "contract" / "v1-refining"
 

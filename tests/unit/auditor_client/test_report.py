@@ -28,14 +28,14 @@ from auditor_client.report.audit_data import audit_data
 from auditor_client.report.axes import LinearAxis, Mark, interval_text
 from auditor_client.report.formats import known, percent, points, ratio, whole
 from auditor_client.report.prose import noise_words
-from shared.amounts import Loss
-from shared.meaning import meaning, statements
-from shared.noise import DiscreteLaplaceNoise
-from shared.relations import Relation
-from shared.releases import SigningKeys, verify_signature
-from shared.text import normalise
-from shared.wording import NARROW_SPACE, signed
-from testing.invented_audits import Rates, decision_rules, invented_audit
+from shared.contract.meaning import meaning, statements
+from shared.contract.relations import Relation
+from shared.kinds.releases import SigningKeys, verify_signature
+from shared.privacy.amounts import Loss
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.wire.text import normalise
+from shared.wire.wording import NARROW_SPACE, signed
+from testing.invented.audits import Rates, decision_rules, invented_audit
 
 NAN = math.nan
 UNKNOWN = (NAN, NAN, NAN)

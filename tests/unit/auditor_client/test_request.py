@@ -22,10 +22,10 @@ from auditor_client.estimation.drawing import EDITIONS, LATEST
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.reading import Reading
-from shared.canonical import digest
-from testing.invented_audits import invented_audit
-from testing.invented_people import PEOPLE
-from testing.invented_questions import exact_release, question
+from shared.wire.canonical import digest
+from testing.invented.audits import invented_audit
+from testing.invented.people import PEOPLE
+from testing.invented.questions import exact_release, question
 
 REQUEST = AuditRequest(sensitive=("sex",), epsilon="0.1")
 

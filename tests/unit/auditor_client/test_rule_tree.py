@@ -11,11 +11,11 @@ from auditor_client.estimation.cell_shares import noise_reach
 from auditor_client.findings.insight import leaf_shares
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
 from auditor_client.report.rule_tree import NODES_MAX, TreeNode, rule_tree
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
-from shared.rules import Predicate
+from shared.contract.rules import Predicate
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from testing.exact_audits import audited
-from testing.invented_audits import decision_rules, invented_audit
-from testing.invented_people import PEOPLE
+from testing.invented.audits import decision_rules, invented_audit
+from testing.invented.people import PEOPLE
 
 
 def outline(nodes: tuple[TreeNode, ...], depth: int = 0) -> list[str]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from auditor_client.models.tree import DecisionRule, Leaf
 from auditor_client.rule_words import rule_text, rule_words, value_words
-from shared.rules import Predicate, Rule
-from shared.schema import Column, Value
+from shared.contract.rules import Predicate, Rule
+from shared.contract.schema import Column, Value
 
 AGE: Final = Column(name="x", type="integer", minimum=18, maximum=30, nullable=True)
 WORK: Final = Column(name="x", type="category", categories=("employed", "self-employed", "unemployed", "student"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from auditor_client.asking.scope import scope_predicates
 from auditor_client.errors import QuestionRefused
-from shared.rules import Predicate
+from shared.contract.rules import Predicate
 from testing.registers import LOANS
 
 SCHEMA = LOANS.table

@@ -31,7 +31,7 @@ from auditor_client.errors import (
 from auditor_client.exchange.sessions import AHEAD_S, KeptSignIn, SignedIn, discovered
 from auditor_client.exchange.sign_in import SignInBegun, offered, sign_in_by_device
 from auditor_client.settings import AuditorSettings
-from shared.identity_providers import SignInOffer
+from shared.wire.identity_providers import SignInOffer
 from testing.identity_providers import AUDIENCE, NATIVE_CLIENT, InventedProvider, identity_provider
 from testing.ports import reserved_port
 from testing.simulated_holder import SimulatedHolder, simulated_holder

@@ -31,14 +31,14 @@ from sklearn.tree import DecisionTreeClassifier
 from auditor_client.errors import ModelRefused
 from auditor_client.models import checking, forests
 from auditor_client.models.checking import Agreement
-from auditor_client.models.formats.links import negated
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers import read_model
+from auditor_client.models.readers.links import negated
+from auditor_client.models.readers.registry import read_model
 from checks.model_readers import READERS, check_one
-from shared.columns import ScoreOrigin
-from shared.scores import Document, Layers, Terms, Trees
-from testing.invented_classifiers import KINDS
-from testing.invented_models import SCHEMA, as_frame, people
+from shared.scores.columns import ScoreOrigin
+from shared.scores.documents import Document, Layers, Terms, Trees
+from testing.invented.classifiers import KINDS
+from testing.invented.models import SCHEMA, as_frame, people
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -21,7 +21,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models import preprocessing, splits
 from auditor_client.models.sklearn_tree import read_tree
 from auditor_client.models.tree import Split
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 SCHEMA = Schema(
     person_key="id",

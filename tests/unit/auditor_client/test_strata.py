@@ -21,14 +21,14 @@ from auditor_client.findings.conditional import ConditionalParity
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Branch, Split, Tree
 from holder_service.domain.pricing import price
-from shared.amounts import parse_nano
-from shared.datasets import DatasetDescription
-from shared.noise import DiscreteLaplaceNoise
-from shared.plans import Batch
-from shared.rules import Cell, Predicate
-from testing.invented_measurements import measured
-from testing.invented_people import PEOPLE, true_counts
-from testing.invented_questions import exact_release, leaf, measured_by, question, release_of, split
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Cell, Predicate
+from shared.kinds.plans import Batch
+from shared.privacy.amounts import parse_nano
+from shared.privacy.noise import DiscreteLaplaceNoise
+from testing.invented.measurements import measured
+from testing.invented.people import PEOPLE, true_counts
+from testing.invented.questions import exact_release, leaf, measured_by, question, release_of, split
 from testing.registers import LOANS
 
 REGIONS = ("North", "South", "East")

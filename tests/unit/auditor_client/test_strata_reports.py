@@ -15,8 +15,8 @@ from auditor_client.planning.forecasting import forecast
 from auditor_client.report.formats import percent
 from auditor_client.report.strata_data import StrataData, strata_data
 from testing.exact_audits import audited
-from testing.invented_people import PEOPLE
-from testing.invented_questions import FOUR_LEAVES, question
+from testing.invented.people import PEOPLE
+from testing.invented.questions import FOUR_LEAVES, question
 
 REGIONS = ("North", "South", "East")
 

@@ -14,11 +14,11 @@ from auditor_client.asking.request import OF_DECISIONS, STRATEGIES, AuditRequest
 from auditor_client.asking.strategies import build_plan
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
-from shared.amounts import Loss, format_nano
-from shared.datasets import DatasetDescription
-from shared.plans import Plan
-from shared.rules import Predicate, Rule
-from testing.invented_questions import FOUR_LEAVES, leaf, measured_by, split
+from shared.contract.datasets import DatasetDescription
+from shared.contract.rules import Predicate, Rule
+from shared.kinds.plans import Plan
+from shared.privacy.amounts import Loss, format_nano
+from testing.invented.questions import FOUR_LEAVES, leaf, measured_by, split
 from testing.registers import LOANS
 
 RULES = FOUR_LEAVES.rules()

@@ -24,12 +24,12 @@ from auditor_client.estimation.together import draws_at, level_of_report, level_
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasting import _of_each, expectation, forecast, outlook, smallest_epsilon
 from auditor_client.report.prose import level_words
-from shared.noise import DiscreteLaplaceNoise
-from shared.wording import NARROW_SPACE
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.wire.wording import NARROW_SPACE
 from testing.exact_audits import audited
-from testing.invented_measurements import measured
-from testing.invented_questions import FLIPPED, FOUR_LEAVES, question
-from testing.invented_scores import ScoredRegister
+from testing.invented.measurements import measured
+from testing.invented.questions import FLIPPED, FOUR_LEAVES, question
+from testing.invented.scores import ScoredRegister
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")
 

@@ -16,9 +16,9 @@ from auditor_client.findings.answers import Rate, read
 from auditor_client.planning.forecasting import expectation, forecast
 from auditor_client.planning.forecasts import Knowledge
 from auditor_client.report.known_totals import totals_words, trusted_totals
-from shared.schema import Group
-from testing.invented_people import PEOPLE
-from testing.invented_questions import exact_release, question
+from shared.contract.schema import Group
+from testing.invented.people import PEOPLE
+from testing.invented.questions import exact_release, question
 
 SEXES: tuple[Group, ...] = (("Female",), ("Male",))
 BOTH: tuple[Group, ...] = (("Female", True), ("Female", None), ("Male", True), ("Male", None))

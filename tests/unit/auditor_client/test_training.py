@@ -19,13 +19,13 @@ from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds, Leaf
 from auditor_client.estimation.mending import greedy
 from auditor_client.findings.training import trained
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers import read_model
+from auditor_client.models.readers.registry import read_model
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.report.training_data import training_data
-from shared.noise import DiscreteLaplaceNoise
-from shared.rules import Predicate
-from shared.schema import Column
-from shared.score_values import score_value
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.scores.values import score_value
 from testing.registers import LOANS
 from testing.simulated_holder import KEY, SimulatedHolder
 

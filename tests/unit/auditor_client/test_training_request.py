@@ -7,9 +7,9 @@ import pytest
 from auditor_client.asking.training import FollowingAudit, TrainingRequest, require_auditable, training_of
 from auditor_client.asking.training_columns import BINS, even_cuts
 from auditor_client.errors import QuestionRefused
-from shared.datasets import DatasetDescription
-from shared.schema import Column
-from shared.trainings import FairTree
+from shared.contract.datasets import DatasetDescription
+from shared.contract.schema import Column
+from shared.kinds.trainings import FairTree
 from testing.registers import LOANS
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
-from shared.amounts import format_nano
-from shared.datasets import DatasetDescription
-from shared.releases import SigningKeys
-from shared.trainings import Training, TrainingQuote, TrainingRelease, training_identity
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.releases import SigningKeys
+from shared.kinds.trainings import Training, TrainingQuote, TrainingRelease, training_identity
+from shared.privacy.amounts import format_nano
 from testing.registers import LOANS
 from testing.simulated_holder import Document, SimulatedHolder
 from testing.simulated_trainings import loans_training

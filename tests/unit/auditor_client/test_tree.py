@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.tree import Branch, Leaf, Node, Split, Tree
-from shared.rules import Predicate
-from shared.schema import Column, Schema
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column, Schema
 
 SCHEMA = Schema(
     person_key="id",

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.verification import check_quote, verified_release
-from shared.amounts import format_nano
-from shared.datasets import DatasetDescription
-from shared.plans import Plan, Quote, identity
-from shared.releases import Release, SigningKeys
+from shared.contract.datasets import DatasetDescription
+from shared.kinds.plans import Plan, Quote, identity
+from shared.kinds.releases import Release, SigningKeys
+from shared.privacy.amounts import format_nano
 from testing.registers import REGISTER, plan
 from testing.simulated_holder import Document, SimulatedHolder
 

@@ -28,8 +28,8 @@ from auditor_client.desk.desk import Desk
 from auditor_client.errors import ApprovalDeclined
 from auditor_client.exchange import answers
 from auditor_client.settings import AuditorSettings
-from shared.approvals import ApprovalSetting
-from shared.plans import Plan, identity
+from shared.contract.approvals import ApprovalSetting
+from shared.kinds.plans import Plan, identity
 from testing.holders import listening
 from testing.simulated_holder import KEY, SimulatedHolder, problem, send
 

@@ -43,7 +43,7 @@ from benchmarks.reproduction.sections import Output
 from benchmarks.trained_models import BoolArray, IntArray
 from holder_service.learning.coordinates import Coordinates
 from holder_service.learning.pflr import FAIRNESS_UNIT, OBJECTIVE_UNIT, steps
-from testing.invented_trainings import SCHEMA, training
+from testing.invented.trainings import SCHEMA, training
 
 LABEL = np.array([True, True, True, False, False, False, False, False])
 GROUPS = np.array([0, 0, 2, 0, 2, 2, 2, 2])

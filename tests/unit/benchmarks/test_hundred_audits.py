@@ -6,7 +6,7 @@ import pytest
 from benchmarks.hundred_audits import LOOKS, Account, Said, Version, plan, until_decided
 from benchmarks.hundred_audits_page import picture
 from holder_service.storage.datasets import Dataset
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 from testing.registers import LOANS
 
 DATASET = Dataset(

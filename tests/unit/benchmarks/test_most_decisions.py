@@ -11,7 +11,7 @@ from auditor_client.estimation.drawing import LATEST
 from auditor_client.estimation.noise_sums import FloatArray
 from benchmarks.accuracy import Case, grid_cases
 from benchmarks.most_decisions import SIZES, measured, most_decided, shifts_of_others
-from shared.noise import DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.truths import true_parity
 
 NOISE = DiscreteLaplaceNoise(scale=1.5)

@@ -10,7 +10,7 @@ from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, discrete_laplace
 from benchmarks.accuracy import LEVEL, grid_cases
 from benchmarks.narrowest_intervals import SIZE, expected_width, measured, narrowest_width, power
-from shared.noise import DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteLaplaceNoise
 
 NOISE = DiscreteLaplaceNoise(scale=4)
 DRAWS = 400_000

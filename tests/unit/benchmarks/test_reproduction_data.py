@@ -15,9 +15,9 @@ from benchmarks.reproduction.data_sets import declared, further_names, load, sen
 from benchmarks.reproduction.pandas_procedure import as_query, estimate
 from pafer_demo.open_data import LOADERS, OpenData, OpenDataMissing
 from pafer_demo.register import register
-from shared.datasets import DatasetDeclaration
-from shared.rules import Predicate, Rule
-from shared.schema import Column
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.rules import Predicate, Rule
+from shared.contract.schema import Column
 
 DECLARATION = DatasetDeclaration(
     person_key="ID",

@@ -10,7 +10,7 @@ from benchmarks import student_grants_draws
 from benchmarks.student_grants_draws import faults_of_draws
 from benchmarks.student_grants_picture import Bar, picture
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import parse_nano
+from shared.privacy.amounts import parse_nano
 from testing.many_releases import released
 
 GROUPS = (("dutch",), ("european",), ("outside Europe",))

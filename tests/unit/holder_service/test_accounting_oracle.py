@@ -16,10 +16,10 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from holder_service.domain.pricing import price
 from holder_service.mechanisms.calibration import mechanism_of
-from shared.datasets import DatasetDeclaration
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
-from shared.plans import Plan
-from shared.relations import NeighbouringRelation, Relation
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.kinds.plans import Plan
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise
 from testing.registers import plan
 
 INTERVAL = 1e-3

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holder_service.domain.admitted import Runs, admitted_paths, admitted_sets, admitting_rules
-from shared.limits import CUTS_PER_COLUMN_MAX
-from shared.problems import TooLarge
-from shared.rules import Operator, Predicate, Rule
-from shared.schema import Column, Schema
-from testing.invented_plans import atom, distinguishing_values, predicates, schemas
+from shared.contract.rules import Operator, Predicate, Rule
+from shared.contract.schema import Column, Schema
+from shared.wire.limits import CUTS_PER_COLUMN_MAX
+from shared.wire.problems import TooLarge
+from testing.invented.plans import atom, distinguishing_values, predicates, schemas
 
 
 def holds(runs: Runs, index: int) -> bool:

@@ -13,11 +13,11 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
-from shared.columns import DerivedColumn
-from shared.datasets import DatasetDeclaration
-from shared.problems import InvalidPlan
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import DerivedColumn
+from shared.wire.problems import InvalidPlan
 from testing.encoded_records import PARQUET, encoded_columns
 
 COLUMNS = (

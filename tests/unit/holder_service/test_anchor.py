@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holder_service.storage.anchor import Anchor
-from shared.releases import LedgerPosition
+from shared.kinds.releases import LedgerPosition
 
 
 def at(sequence: int, digest: str) -> LedgerPosition:

@@ -8,7 +8,7 @@ import pytest
 
 from holder_service.domain.approvals import ApprovalReplay, charge_document
 from holder_service.domain.ledger import GENESIS, BrokenLedger, Entry, Event
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PRICE = Loss(30)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holder_service.domain.column_words import CHARACTERS_PER_LINE_MAX, LINES_MAX, ColumnSummary, column_words
-from shared.columns import DerivedColumn
+from shared.scores.columns import DerivedColumn
 
 OLD: dict[str, Any] = {"column": "age", "op": "ge", "value": 65}
 TREES = {

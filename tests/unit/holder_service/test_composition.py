@@ -12,8 +12,8 @@ import pytest
 
 from checks.composition import Prover, compare_pairs, compare_sets
 from holder_service.domain.disjointness import disjoint_classes
-from shared.rules import Cell, Operator, Predicate, Rule
-from shared.schema import Schema
+from shared.contract.rules import Cell, Operator, Predicate, Rule
+from shared.contract.schema import Schema
 
 Classes = tuple[tuple[int, ...], ...]
 SEED = random.randrange(10**9)

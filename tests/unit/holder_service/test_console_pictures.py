@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from holder_service.domain.ledger import Balance
 from holder_service.web.console.pictures import TICKS_MAX, UNITS, balance_bar, spending_chart
-from shared.amounts import NANO_PER_UNIT, Loss
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
 
 BEGIN = datetime(2026, 11, 20, 22, 35, tzinfo=UTC)
 AMOUNTS = st.integers(0, 1000 * NANO_PER_UNIT - 1)

@@ -14,8 +14,8 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records import counting
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, encode_column
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
 from testing.encoded_records import encoded_columns
 from testing.work_traces import Trace, traced
 

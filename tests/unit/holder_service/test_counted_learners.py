@@ -9,10 +9,10 @@ import pytest
 
 from holder_service.learning.features import BinnedFeature, binned, group_rule
 from holder_service.learning.learners import LEARNERS
-from shared.relations import NeighbouringRelation
-from shared.rules import Rule
-from shared.score_values import score_value
-from shared.trainings import TrainedCounts, TrainedTree
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Rule
+from shared.kinds.trainings import TrainedCounts, TrainedTree
+from shared.scores.values import score_value
 from testing.small_trainings import learned, loaded_people, small_people, small_schema, small_training
 from testing.step_sizes import KeepingEngine, exceeded
 

@@ -20,10 +20,10 @@ from holder_service.domain.disjointness import disjoint_classes
 from holder_service.records import counting
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records
-from shared.rules import Cell, Operator, Predicate, Record, Rule
-from shared.schema import Column, Schema
-from testing import invented_plans
+from shared.contract.rules import Cell, Operator, Predicate, Record, Rule
+from shared.contract.schema import Column, Schema
 from testing.encoded_records import encoded_columns, encoded_people
+from testing.invented import plans as invented_plans
 
 SIDES: tuple[Operator, Operator] = ("le", "gt")
 

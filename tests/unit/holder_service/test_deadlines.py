@@ -20,14 +20,14 @@ from holder_service.domain.deadlines import (
     work_s,
 )
 from holder_service.domain.pricing import price
+from holder_service.files.set_up_errors import InvalidSettings
 from holder_service.learning.learners import LEARNERS
-from holder_service.services.work_factors import read_factors, write_factors
-from holder_service.services.work_measurement import MARGIN, Measured, factors, measure
-from holder_service.set_up_errors import InvalidSettings
-from holder_service.settings import Settings
-from shared.limits import RELEASE_S_MAX
-from shared.plans import Plan
-from shared.problems import TooLarge
+from holder_service.services.running.work_measurement import MARGIN, Measured, factors, measure
+from holder_service.services.work.work_factors import read_factors, write_factors
+from holder_service.settings.holder import Settings
+from shared.kinds.plans import Plan
+from shared.wire.limits import RELEASE_S_MAX
+from shared.wire.problems import TooLarge
 from testing.hostile_plans import SCHEMA
 
 SIZE = PlanSize(

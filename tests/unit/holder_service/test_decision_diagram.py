@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from holder_service.domain.admitted import admitted_paths
 from holder_service.domain.decision_diagram import DecisionDiagram
-from shared.rules import Predicate, Rule
-from shared.schema import Column, Schema
-from testing import invented_plans
+from shared.contract.rules import Predicate, Rule
+from shared.contract.schema import Column, Schema
+from testing.invented import plans as invented_plans
 
 NAMES = [f"x{index}" for index in range(30)]
 NUMBERS = Schema(person_key="person", columns=tuple(Column(name=name, type="number") for name in NAMES))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holder_service.domain.declarations import EXAMPLE, declared_text, located
-from shared.datasets import DatasetDeclaration
+from shared.contract.datasets import DatasetDeclaration
 
 TEXT: Final = """{
   "person_key": "a \\" {[,:",

@@ -17,8 +17,8 @@ from holder_service.records import encoded
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, encode_column, load_records
 from holder_service.records.person_keys import PersonSecret
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
 from testing.encoded_records import encoded_columns
 
 SCHEMA = Schema(

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holder_service.domain.disjointness import disjoint_classes
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
-from testing.invented_plans import cells, first_fit, overlap, records, rules, schemas
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
+from testing.invented.plans import cells, first_fit, overlap, records, rules, schemas
 
 NUMBERS = Schema(
     person_key="person",

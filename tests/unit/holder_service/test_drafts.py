@@ -16,7 +16,7 @@ from holder_service.records.drafts import Draft, DraftOptions, draft
 from holder_service.records.encoded import load_records
 from holder_service.records.formats import RecordFormat
 from holder_service.records.person_keys import PersonSecret
-from shared.schema import Schema
+from shared.contract.schema import Schema
 
 PEOPLE: Final = 120
 

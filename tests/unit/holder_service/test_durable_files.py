@@ -7,10 +7,10 @@ import pytest
 
 from auditor_client.durable_files import write_durably
 from holder_service.domain.deadlines import AS_SHIPPED
-from holder_service.durable_files import durable_file
+from holder_service.files.durable import durable_file
+from holder_service.keys.signing import SigningKeyFolder
 from holder_service.records.person_keys import PersonSecret
-from holder_service.services.work_factors import write_factors
-from holder_service.signing import SigningKeyFolder
+from holder_service.services.work.work_factors import write_factors
 from testing.disk_steps import disk_steps
 
 DURABLE = ["file", "named", "folder"]

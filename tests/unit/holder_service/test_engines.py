@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from holder_service.files.set_up_errors import InvalidSettings
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.person_keys import PersonSecret
-from holder_service.services.holder import NotInitialised, open_engine
-from holder_service.set_up_errors import InvalidSettings
-from holder_service.settings import Settings
+from holder_service.services.running.holder import NotInitialised, open_engine
+from holder_service.settings.holder import Settings
 from testing.encoded_records import record_files
 from testing.holders import settings_in
 

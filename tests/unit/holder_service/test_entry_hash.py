@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 
 EVENT = Event(
     "charge", actor="a", population="p", dataset="d", auditor="a", subject="s", answer="x", loss=Loss(1, 1),

@@ -16,8 +16,8 @@ from opendp.metrics import linf_distance
 from scipy import stats
 
 from holder_service.mechanisms.exponential import ExponentialMechanism
-from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN
-from shared.noise import ExponentialNoise
+from shared.privacy.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN
+from shared.privacy.noise import ExponentialNoise
 
 
 @pytest.mark.parametrize("counts_that_change", [1, 2])

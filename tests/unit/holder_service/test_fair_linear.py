@@ -17,16 +17,16 @@ from holder_service.learning import fair_linear
 from holder_service.learning.features import binned
 from holder_service.learning.measuring import LearningStep
 from holder_service.learning.overspent import Overspent
-from shared import limits
-from shared.problems import InvalidPlan, TooLarge
-from shared.relations import NeighbouringRelation, Relation
-from shared.rules import Record, Rule
-from shared.schema import Column, Schema
-from shared.score_values import score_value
-from shared.scores import TableTerm, Terms
-from shared.trained_scores import with_scores
-from shared.trainings import TrainedCounts, TrainedScore, TrainedTree, Training
-from testing.invented_trainings import SCHEMA, invented_people, measuring, training
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.contract.rules import Record, Rule
+from shared.contract.schema import Column, Schema
+from shared.kinds.trained_scores import with_scores
+from shared.kinds.trainings import TrainedCounts, TrainedScore, TrainedTree, Training
+from shared.scores.documents import TableTerm, Terms
+from shared.scores.values import score_value
+from shared.wire import limits
+from shared.wire.problems import InvalidPlan, TooLarge
+from testing.invented.trainings import SCHEMA, invented_people, measuring, training
 from testing.small_trainings import exactly, learned, loaded_people, small_people, small_schema, small_training
 
 LINEAR: Final[dict[str, Any]] = {"name": "fair_linear"}

@@ -15,11 +15,11 @@ from holder_service.learning.measuring import Measuring
 from holder_service.learning.nodes import GrowingNode
 from holder_service.learning.overspent import Overspent
 from holder_service.learning.split_scores import ScoredSplits
-from shared.amounts import Loss
-from shared.relations import NeighbouringRelation
-from shared.rules import Predicate, Record, Rule
-from shared.schema import Column, Schema
-from shared.trainings import TrainedCounts, TrainedTree, Training
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Predicate, Record, Rule
+from shared.contract.schema import Column, Schema
+from shared.kinds.trainings import TrainedCounts, TrainedTree, Training
+from shared.privacy.amounts import Loss
 from testing.small_trainings import exactly, learned, loaded_people, small_people, small_schema, small_training
 
 TREE = {"name": "fair_tree", "depth": 2}

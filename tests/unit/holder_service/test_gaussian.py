@@ -14,7 +14,7 @@ from opendp.metrics import l2_distance
 
 from auditor_client.exchange.expected_noise import approximate_delta
 from holder_service.mechanisms.gaussian import GaussianMechanism
-from shared.amounts import DELTA_NANO_MAX, DELTA_NANO_MIN, EPSILON_NANO_MAX, EPSILON_NANO_MIN, Loss
+from shared.privacy.amounts import DELTA_NANO_MAX, DELTA_NANO_MIN, EPSILON_NANO_MAX, EPSILON_NANO_MIN, Loss
 
 SPACE = vector_domain(atom_domain(T="i64")), l2_distance(T="f64")
 CORNERS = list(itertools.product((EPSILON_NANO_MIN, EPSILON_NANO_MAX), (DELTA_NANO_MIN, DELTA_NANO_MAX)))

@@ -9,7 +9,7 @@ import pytest
 from opendp.measurements import make_laplace
 
 from holder_service.mechanisms.laplace import SPACE, LaplaceMechanism
-from shared.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN
+from shared.privacy.amounts import EPSILON_NANO_MAX, EPSILON_NANO_MIN
 
 
 def loss(scale: float, sensitivity: int) -> Fraction:

@@ -10,8 +10,8 @@ from holder_service.learning.learners import LEARNERS
 from holder_service.privacy_audit.overheard import Registers
 from holder_service.privacy_audit.trained import BEYOND_ALL, EVERY_TRAINED_PAIR, NONE, TrainedPair, _Drawing
 from holder_service.privacy_audit.trained import SCHEMA as SCHEMA_OF_PAIRS
-from shared.relations import NeighbouringRelation, Relation
-from testing.invented_trainings import SCHEMA, invented_people, measuring, training
+from shared.contract.relations import NeighbouringRelation, Relation
+from testing.invented.trainings import SCHEMA, invented_people, measuring, training
 from testing.step_sizes import KeepingEngine, exceeded
 
 PEOPLE = invented_people(60, seed=3)

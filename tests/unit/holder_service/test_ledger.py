@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holder_service.domain.ledger import GENESIS, Balance, BrokenLedger, Entry, Event, Replay
-from shared.amounts import NO_LOSS, Loss
+from shared.privacy.amounts import NO_LOSS, Loss
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CAP = Balance(Loss(100))

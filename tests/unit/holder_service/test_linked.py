@@ -24,9 +24,9 @@ from holder_service.records import linked as linked_module
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
 from holder_service.records.linked import LinkedValues, read_linked
 from holder_service.records.person_keys import PersonSecret
-from holder_service.services.apart import Apart
-from shared.columns import DerivedColumn
-from shared.schema import Column, Schema
+from holder_service.services.work.apart import Apart
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import DerivedColumn
 from testing.work_traces import Trace, traced
 
 CSV = "text/csv"

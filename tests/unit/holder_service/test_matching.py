@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.walking import TreeWalk
-from shared.schema import Schema, Value
-from testing import invented_plans
+from shared.contract.schema import Schema, Value
 from testing.encoded_records import encoded_people
+from testing.invented import plans as invented_plans
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

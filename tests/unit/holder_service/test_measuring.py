@@ -14,10 +14,10 @@ from holder_service.learning.overspent import Overspent
 from holder_service.learning.split_scores import NodeSplits, ScoredSplits, SplitTable
 from holder_service.records.counting import TrueCounts
 from holder_service.records.engines import EncodedVersion
-from shared.amounts import Loss
-from shared.relations import NeighbouringRelation
-from shared.rules import Cell
-from shared.schema import Schema
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Cell
+from shared.contract.schema import Schema
+from shared.privacy.amounts import Loss
 from testing.registers import LEARNABLE
 
 SCHEMA: Final = Schema.model_validate({"person_key": "id", "columns": LEARNABLE["columns"]})

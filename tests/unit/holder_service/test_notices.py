@@ -8,9 +8,9 @@ import pytest
 
 from holder_service.domain.ledger import GENESIS, Balance, Entry, Event
 from holder_service.domain.notices import EndingKey, OpenAccount, notices
-from shared.amounts import Loss
-from shared.approvals import Approval
-from shared.notices import Notice, Thresholds
+from shared.contract.approvals import Approval
+from shared.contract.notices import Notice, Thresholds
+from shared.privacy.amounts import Loss
 
 BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 NOW: Final = datetime(2026, 11, 23, 12, tzinfo=UTC)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from holder_service.oidc_settings import OidcSettings
-from holder_service.set_up_errors import InvalidSettings, SetUpError
+from holder_service.files.set_up_errors import InvalidSettings, SetUpError
+from holder_service.settings.oidc import OidcSettings
 
 CONSOLE = {"CLIENT_ID": "console", "REDIRECT_URL": "https://holder.example/console/signed-in"}
 

@@ -15,15 +15,15 @@ from holder_service.learning.coordinates import GRID, Coordinates
 from holder_service.learning.measuring import LearningStep
 from holder_service.learning.overspent import Overspent
 from holder_service.learning.quadratic import penalised_minimiser
-from shared.amounts import NANO_PER_UNIT
-from shared.problems import InvalidPlan, TooLarge
-from shared.relations import NeighbouringRelation, Relation
-from shared.rules import Record
-from shared.schema import Column
-from shared.score_values import score_value
-from shared.scores import Document, check_document
-from shared.trainings import TrainedScore, Training
-from testing.invented_trainings import FEATURES, SCHEMA, exact, invented_people, measuring, training
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.contract.rules import Record
+from shared.contract.schema import Column
+from shared.kinds.trainings import TrainedScore, Training
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.scores.documents import Document, check_document
+from shared.scores.values import score_value
+from shared.wire.problems import InvalidPlan, TooLarge
+from testing.invented.trainings import FEATURES, SCHEMA, exact, invented_people, measuring, training
 
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace")
 PEOPLE = invented_people(400, seed=1)

@@ -14,8 +14,11 @@ from holder_service.mechanisms.base import Mechanism, nano_at_least
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import SPACE, LaplaceMechanism
-from holder_service.services.priced import Miscalibrated, PricedBatch
-from shared.amounts import (
+from holder_service.services.releases.priced import Miscalibrated, PricedBatch
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.kinds.plans import Batch, Plan
+from shared.privacy.amounts import (
     DELTA_NANO_MAX,
     DELTA_NANO_MIN,
     EPSILON_NANO_MAX,
@@ -24,9 +27,6 @@ from shared.amounts import (
     Loss,
     format_nano,
 )
-from shared.datasets import DatasetDeclaration
-from shared.plans import Batch, Plan
-from shared.relations import NeighbouringRelation, Relation
 from testing.registers import DECLARATION, plan
 
 SCHEMA = DatasetDeclaration.model_validate(DECLARATION).table

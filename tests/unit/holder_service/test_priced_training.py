@@ -6,15 +6,15 @@ from typing import Any, Final
 import pytest
 
 from holder_service.domain.deadlines import AS_SHIPPED, work_s
-from holder_service.services.priced import Miscalibrated
-from holder_service.services.priced_training import PricedTraining
+from holder_service.services.releases.priced import Miscalibrated
+from holder_service.services.releases.priced_training import PricedTraining
 from holder_service.storage.datasets import Dataset
-from shared.amounts import NO_LOSS, Loss
-from shared.charges import SUM
-from shared.problems import InvalidPlan, TooLarge
-from shared.relations import NeighbouringRelation, Relation
-from shared.schema import Schema
-from shared.trainings import Training
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.contract.schema import Schema
+from shared.kinds.trainings import Training
+from shared.privacy.amounts import NO_LOSS, Loss
+from shared.privacy.charges import SUM
+from shared.wire.problems import InvalidPlan, TooLarge
 from testing.registers import LEARNABLE, training
 
 SCHEMA: Final = Schema.model_validate({"person_key": "id", "columns": LEARNABLE["columns"]})

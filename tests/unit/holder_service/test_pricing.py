@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from holder_service.domain.pricing import price
-from shared.amounts import Loss
-from shared.plans import Plan
-from shared.problems import InvalidPlan
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
+from shared.kinds.plans import Plan
+from shared.privacy.amounts import Loss
+from shared.wire.problems import InvalidPlan
 
 SCHEMA = Schema(
     person_key="person",

@@ -21,7 +21,7 @@ from holder_service.privacy_audit.loss_bounds import Drawn, examine, examine_val
 from holder_service.privacy_audit.neighbours import EVERY_PAIR, UPPER, Neighbours
 from holder_service.privacy_audit.overheard import Registers, choice_log_masses
 from holder_service.privacy_audit.refined import CHAINED_PAIRS
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
 
 every_noise = pytest.mark.parametrize(
     "noise", [DiscreteLaplaceNoise(scale=1.5), DiscreteGaussianNoise(scale=0.8), ExponentialNoise(scale=0.7, upper=5)]

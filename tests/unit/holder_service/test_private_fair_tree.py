@@ -15,12 +15,12 @@ from holder_service.learning.features import BinnedFeature
 from holder_service.learning.measuring import LearningStep
 from holder_service.learning.overspent import Overspent
 from holder_service.learning.private_fair_tree import fair_gain, similar_bins
-from shared.amounts import NANO_PER_UNIT
-from shared.problems import TooLarge
-from shared.relations import NeighbouringRelation
-from shared.rules import Record
-from shared.trainings import PrivateFairTree, TrainedTree, Training, TrainingFeature
-from testing.invented_trainings import SCHEMA, exact, invented_people, measuring, training
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Record
+from shared.kinds.trainings import PrivateFairTree, TrainedTree, Training, TrainingFeature
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.wire.problems import TooLarge
+from testing.invented.trainings import SCHEMA, exact, invented_people, measuring, training
 
 PEOPLE = invented_people(300, seed=2)
 

@@ -23,8 +23,8 @@ from holder_service.web.edge.problems import (
     problem_response,
     validation_problem,
 )
-from shared.amounts import Amount, Loss
-from shared.problems import PROBLEM_MEDIA_TYPE, TITLES, UnknownColumn
+from shared.privacy.amounts import Amount, Loss
+from shared.wire.problems import PROBLEM_MEDIA_TYPE, TITLES, UnknownColumn
 
 
 def request(path: str = "/v1/datasets/d/releases") -> Request:

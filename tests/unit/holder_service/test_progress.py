@@ -19,7 +19,7 @@ from holder_service.records.csv_records import PIECE_BYTES
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, encode_records
 from holder_service.records.formats import Upload
 from holder_service.records.progress import PHASES, LoadState, Phase, followed, under_way
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 ROWS: Final = 120_000
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)

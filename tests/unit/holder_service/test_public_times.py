@@ -13,7 +13,7 @@ from holder_service.domain.errors import RateLimited
 from holder_service.domain.turns import FREE_REST
 from holder_service.web.edge import public_times
 from holder_service.web.edge.public_times import DrawQueue
-from shared.limits import BODIES_WAITING_MAX, RELEASE_QUEUE_S_MAX
+from shared.wire.limits import BODIES_WAITING_MAX, RELEASE_QUEUE_S_MAX
 
 
 def work(drawing_ms: float, pricing_ms: float = 2.0) -> Work:

@@ -18,7 +18,7 @@ from holder_service.domain.errors import InvalidRecords
 from holder_service.records.encoded import Records, load_records
 from holder_service.records.faults import FAULTS_MAX
 from holder_service.records.formats import STRICT, RecordFormat
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 SCHEMA: Final = Schema(
     person_key="id",

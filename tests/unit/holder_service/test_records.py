@@ -24,7 +24,7 @@ from holder_service.records.csv_records import PIECE_BYTES, csv_pieces
 from holder_service.records.encoded import CHUNK_RECORDS_MAX, Records, load_records
 from holder_service.records.faults import Faults
 from holder_service.records.formats import STRICT
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.mechanisms.choice import ChoiceMechanism
-from shared.amounts import NANO_PER_UNIT
-from shared.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise
-from shared.plans import Batch
-from shared.relations import NeighbouringRelation, Relation
-from shared.zero_concentrated import epsilon_nano_at
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.kinds.plans import Batch
+from shared.privacy.amounts import NANO_PER_UNIT
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise
+from shared.privacy.zero_concentrated import epsilon_nano_at
 from tests.unit.holder_service.test_accounting_oracle import DECLARED, cells, tight_epsilon
 
 ORDERS: Final = (1.05, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0)

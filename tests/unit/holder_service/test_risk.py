@@ -11,9 +11,9 @@ import pytest
 from holder_service.domain.errors import Conflict, InvalidRequest, NoRecords
 from holder_service.records.engines import Engine
 from holder_service.records.risk import RiskOptions, risk_of
-from holder_service.services.risks import risk_of_loaded
+from holder_service.services.datasets.risks import risk_of_loaded
 from holder_service.storage.datasets import Dataset
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
 from testing.encoded_records import encoded_columns
 
 SCHEMA = Schema(

@@ -4,8 +4,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from checks.score_documents import by_hand, fuzz, refused
-from shared import limits
-from shared.scores import Document
+from shared.scores.documents import Document
+from shared.wire import limits
 
 HOSTILE = dict(by_hand())
 

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 import holder_service.records
-import shared.score_arrays
+import shared.scores.arrays
 from holder_service.records import score_loops, score_trees, scoring
 from holder_service.records.encoded import Records
 from holder_service.records.scoring import score_values
-from shared.rules import Predicate
-from shared.schema import Column
-from shared.scores import Document, ScoreTree, Trees
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column
+from shared.scores.documents import Document, ScoreTree, Trees
 from testing.encoded_records import encoded_people
-from testing.invented_documents import (
+from testing.invented.documents import (
     SCHEMA,
     Person,
     invented_choice,
@@ -33,7 +33,7 @@ from testing.invented_documents import (
     invented_trees,
 )
 
-KERNEL = (str(Path(holder_service.records.__file__).parent), shared.score_arrays.__file__)
+KERNEL = (str(Path(holder_service.records.__file__).parent), shared.scores.arrays.__file__)
 PEOPLE = 16
 COLUMN = Column(name="score", type="category", categories=("a", "b", "c", "d", "yes", "no", "perhaps"), nullable=True)
 NUMBER = Column(name="score", type="number", nullable=True)

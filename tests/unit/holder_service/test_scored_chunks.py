@@ -10,10 +10,10 @@ import pytest
 from holder_service.records.counting import count_cells
 from holder_service.records.encoded import CHUNK_RECORDS_MAX
 from holder_service.records.scored_chunks import ScoredColumn
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
-from shared.score_values import score_value
-from shared.scores import Axis, TableTerm, Terms
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
+from shared.scores.documents import Axis, TableTerm, Terms
+from shared.scores.values import score_value
 from testing.encoded_records import encoded_people
 
 SCHEMA = Schema(

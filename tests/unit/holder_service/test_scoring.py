@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from holder_service.records import encoded, score_trees, scoring
 from holder_service.records.encoded import Records, encode_column
 from holder_service.records.scoring import Scores, score_values
-from shared.schema import Column
-from shared.score_values import score_value
-from shared.scores import Document, values_of
+from shared.contract.schema import Column
+from shared.scores.documents import Document, values_of
+from shared.scores.values import score_value
 from testing.encoded_records import encoded_people
-from testing.invented_documents import SCHEMA, Person, invented_document, invented_list, invented_people
+from testing.invented.documents import SCHEMA, Person, invented_document, invented_list, invented_people
 
 
 def column_of(document: Document) -> Column:

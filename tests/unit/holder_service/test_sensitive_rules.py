@@ -8,12 +8,12 @@ from holder_service.domain.errors import AlreadyCharged
 from holder_service.domain.pricing import price
 from holder_service.domain.sensitive_columns import require_one_set
 from holder_service.mechanisms.calibration import mechanism_of
-from shared.columns import DerivedColumn, extended
-from shared.datasets import DatasetDeclaration
-from shared.plans import Plan
-from shared.problems import InvalidPlan, SensitiveColumn
-from shared.relations import NeighbouringRelation, Relation
-from shared.schema import Schema
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.contract.schema import Schema
+from shared.kinds.plans import Plan
+from shared.scores.columns import DerivedColumn, extended
+from shared.wire.problems import InvalidPlan, SensitiveColumn
 
 COLUMNS: list[dict[str, Any]] = [
     {"name": "hours", "type": "number"},

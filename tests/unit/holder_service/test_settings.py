@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from holder_service.set_up_errors import InvalidSettings, SetUpError
-from holder_service.settings import QUANTUM_MS_DEFAULT, QUANTUM_MS_MAX, Settings
+from holder_service.files.set_up_errors import InvalidSettings, SetUpError
+from holder_service.settings.holder import QUANTUM_MS_DEFAULT, QUANTUM_MS_MAX, Settings
 
 
 def test_nothing_set_is_a_holder_in_the_working_directory() -> None:

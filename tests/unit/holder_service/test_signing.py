@@ -11,8 +11,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from holder_service.signing import SigningKeyFolder, SigningKeyPair, UnusableSigningKey
-from shared.releases import BadSignature, SigningKey, SigningKeys, signed_bytes, verify_signature
+from holder_service.keys.signing import SigningKeyFolder, SigningKeyPair, UnusableSigningKey
+from shared.kinds.releases import BadSignature, SigningKey, SigningKeys, signed_bytes, verify_signature
 
 
 def published(*pairs: SigningKeyPair) -> SigningKeys:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holder_service.settings import SparkSettings
+from holder_service.settings.holder import SparkSettings
 
 pytest.importorskip("pyspark")
 

@@ -25,9 +25,9 @@ from holder_service.records.sources import admitted, splits_of
 from holder_service.records.spark import tasks
 from holder_service.records.spark.chunk_rows import CHUNK, ChunkCells
 from holder_service.records.spark.findings import Findings
-from holder_service.settings import RecordsRoot
-from shared.columns import extended
-from shared.schema import Column, Schema
+from holder_service.settings.holder import RecordsRoot
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import extended
 from testing.encoded_records import record_files
 
 SECRET = PersonSecret.forgotten()

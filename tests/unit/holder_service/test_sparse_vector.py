@@ -6,7 +6,7 @@ import math
 import pytest
 
 from holder_service.mechanisms.sparse_vector import SparseVectorMechanism, SparseVectorState, UsedUp
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 
 EPSILONS = (1_000_000, 100_000_001, 333_333_333, 1_000_000_000, 10_000_000_000)
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from holder_service.services.apart import TurnLock
+from holder_service.services.work.apart import TurnLock
 
 
 class Crowd:

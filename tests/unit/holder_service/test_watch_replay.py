@@ -7,7 +7,7 @@ import pytest
 
 from holder_service.domain.ledger import GENESIS, BrokenLedger, Entry, Event
 from holder_service.domain.watch_replay import WatchReplay
-from shared.amounts import Loss
+from shared.privacy.amounts import Loss
 
 WATCH = "sha256:" + "1" * 64
 

@@ -10,9 +10,9 @@ import pytest
 from holder_service.domain.deadlines import PlanSize
 from holder_service.learning.measuring import Combination, LearningStep, Measuring, largest_change
 from holder_service.learning.overspent import Overspent
-from shared.relations import NeighbouringRelation
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Column, Schema
+from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Column, Schema
 from testing.encoded_records import loaded_columns
 
 SIZE = PlanSize(1, 1, 0, 2, 1, {"laplace": 1}, 0, 1, 1, 1, 1)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holder_service.services.workers import Worker
+from holder_service.services.work.workers import Worker
 from testing.waits import wait_until
 
 

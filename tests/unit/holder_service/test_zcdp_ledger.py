@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from holder_service.domain.ledger import GENESIS, Balance, BrokenLedger, Entry, Event, Replay
-from shared.amounts import NANO_PER_UNIT, NO_LOSS, Loss, MixedAccounts
-from shared.charges import SUM, AccountTerms, Charge
+from shared.privacy.amounts import NANO_PER_UNIT, NO_LOSS, Loss, MixedAccounts
+from shared.privacy.charges import SUM, AccountTerms, Charge
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DELTA = 1000

@@ -11,7 +11,7 @@ import pytest
 
 from pafer_demo.open_data import LOADERS, OpenData, OpenDataMissing, adult, data_directory
 from pafer_demo.register import register
-from shared.schema import Column
+from shared.contract.schema import Column
 
 # (train rows, test rows, favourable share in per cent, male and White of both parts together)
 PUBLISHED = {

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shared.amounts import NO_LOSS, Amount, Delta, Epsilon, InvalidAmount, Loss, format_nano, parse_nano
+from shared.privacy.amounts import NO_LOSS, Amount, Delta, Epsilon, InvalidAmount, Loss, format_nano, parse_nano
 
 WIRE = TypeAdapter(Loss)
 losses = st.builds(Loss, st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))

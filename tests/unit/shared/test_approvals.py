@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from shared.approvals import Approval, ApprovalDecision, ApprovalSetting
+from shared.contract.approvals import Approval, ApprovalDecision, ApprovalSetting
 
 WAITING = {
     "id": "sha256:" + "a" * 64, "kind": "plan", "dataset": "register", "version": 2, "auditor": "ADR",

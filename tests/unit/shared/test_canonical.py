@@ -5,7 +5,7 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.canonical import canonical_bytes, digest, object_bytes
+from shared.wire.canonical import canonical_bytes, digest, object_bytes
 
 numbers = st.one_of(st.integers(-(2**53) + 1, 2**53 - 1), st.floats(allow_nan=False, allow_infinity=False))
 texts = st.text(st.characters(exclude_categories=["Cs"]))

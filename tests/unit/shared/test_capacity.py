@@ -3,10 +3,10 @@
 import pytest
 
 from auditor_client.exchange.expected_noise import approximate_delta
-from shared.amounts import NANO_PER_UNIT, Loss
-from shared.capacity import AskedNoise, gaussian_times, laplace_times, rho_nano_read_as, times_within
-from shared.noise import DiscreteLaplaceNoise
-from shared.zero_concentrated import epsilon_nano_at, pure_rho_nano
+from shared.privacy.amounts import NANO_PER_UNIT, Loss
+from shared.privacy.capacity import AskedNoise, gaussian_times, laplace_times, rho_nano_read_as, times_within
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.privacy.zero_concentrated import epsilon_nano_at, pure_rho_nano
 
 DELTA_NANO = 1000
 SUM = Loss(NANO_PER_UNIT, DELTA_NANO)

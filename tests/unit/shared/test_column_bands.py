@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from holder_service.domain.admitted import band_partition
-from shared import limits
-from shared.schema import Column, Schema
-from testing.invented_plans import atom
+from shared.contract.schema import Column, Schema
+from shared.wire import limits
+from testing.invented.plans import atom
 
 
 def column(**declared: Any) -> Column:

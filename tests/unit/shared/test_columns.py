@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared import limits
-from shared.columns import DerivedColumn, column_id, extended
-from shared.schema import Column, Schema
+from shared.contract.schema import Column, Schema
+from shared.scores.columns import DerivedColumn, column_id, extended
+from shared.wire import limits
 
 SCHEMA = Schema(
     person_key="id", columns=(Column(name="age", type="integer"), Column(name="hours", type="number", nullable=True))

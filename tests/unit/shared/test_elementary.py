@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from shared.elementary import logistic, tanh
+from shared.scores.elementary import logistic, tanh
 
 RNG = np.random.default_rng(20261122)
 NUMBERS = np.concatenate(

@@ -8,10 +8,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holder_service.signing import SigningKeyPair
-from shared.canonical import canonical_bytes
-from shared.handovers import UnvouchedKey, handover_bytes, require_vouched
-from shared.releases import Handover, SigningKey, signed_bytes
+from holder_service.keys.signing import SigningKeyPair
+from shared.kinds.handovers import UnvouchedKey, handover_bytes, require_vouched
+from shared.kinds.releases import Handover, SigningKey, signed_bytes
+from shared.wire.canonical import canonical_bytes
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 

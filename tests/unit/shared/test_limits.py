@@ -7,13 +7,13 @@ import pytest
 
 from holder_service.app import COLUMN_CALLS
 from holder_service.domain.pricing import price
-from holder_service.settings import CONCURRENT_RELEASES_DEFAULT, REQUESTS_PER_S_DEFAULT
+from holder_service.settings.holder import CONCURRENT_RELEASES_DEFAULT, REQUESTS_PER_S_DEFAULT
 from holder_service.web.edge.connections import CONNECTIONS_MAX
-from shared import limits
-from shared.datasets import ColumnLimits, Limits
-from shared.limits import PREDICATES_PER_PLAN_MAX, VALUES_PER_PLAN_MAX, VALUES_PER_PREDICATE_MAX
-from shared.plans import Plan, check_size
-from shared.problems import TooLarge
+from shared.contract.datasets import ColumnLimits, Limits
+from shared.kinds.plans import Plan, check_size
+from shared.wire import limits
+from shared.wire.limits import PREDICATES_PER_PLAN_MAX, VALUES_PER_PLAN_MAX, VALUES_PER_PREDICATE_MAX
+from shared.wire.problems import TooLarge
 from testing.hostile_plans import HOSTILE, SCHEMA, parsed, plan, tree
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "limits.md"

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
-from shared.amounts import NANO_PER_UNIT, NO_LOSS, Loss
-from shared.meaning import Bound, figure_up, meaning, percent_up, statements
-from shared.noise import DiscreteGaussianNoise
-from shared.relations import NeighbouringRelation, Relation
-from shared.schema import Column
+from shared.contract.meaning import Bound, figure_up, meaning, percent_up, statements
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.contract.schema import Column
+from shared.privacy.amounts import NANO_PER_UNIT, NO_LOSS, Loss
+from shared.privacy.noise import DiscreteGaussianNoise
 
 GUARANTEE: Final = Path(__file__).parents[3] / "docs" / "guarantee.md"
 RELATIONS: Final[tuple[Relation, ...]] = get_args(Relation)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared import limits
-from shared.canonical import digest
-from shared.datasets import DatasetDeclaration
-from shared.metadata import DatasetMetadata
-from shared.schema import Column, Schema
+from shared.contract.datasets import DatasetDeclaration
+from shared.contract.metadata import DatasetMetadata
+from shared.contract.schema import Column, Schema
+from shared.wire import limits
+from shared.wire.canonical import digest
 from testing.registers import DECLARATION, REGISTER
 
 WORDS: dict[str, Any] = {

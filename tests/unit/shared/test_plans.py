@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shared import limits
-from shared.plans import Plan, check_size, identity
-from shared.problems import InvalidPlan, SensitiveColumn, TooLarge, UnknownColumn
-from shared.schema import Schema
+from shared.contract.schema import Schema
+from shared.kinds.plans import Plan, check_size, identity
+from shared.wire import limits
+from shared.wire.problems import InvalidPlan, SensitiveColumn, TooLarge, UnknownColumn
 from testing.documents import put
 
 SCHEMA = Schema.model_validate(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.relations import NeighbouringRelation, Relation
-from shared.schema import Group
+from shared.contract.relations import NeighbouringRelation, Relation
+from shared.contract.schema import Group
 
 TWO: tuple[Group, ...] = (("Female",), ("Male",))
 FOUR: tuple[Group, ...] = tuple((sex, origin) for sex in ("Female", "Male") for origin in (True, False))

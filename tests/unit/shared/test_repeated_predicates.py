@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.limits import PREDICATES_PER_RULE_MAX
-from shared.plans import Plan
-from shared.rules import Cell, Predicate, Rule
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.kinds.plans import Plan
+from shared.wire.limits import PREDICATES_PER_RULE_MAX
 from testing.registers import plan
 
 LE: dict[str, Any] = {"column": "age", "op": "le", "value": 37}

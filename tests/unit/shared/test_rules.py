@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.problems import InvalidPlan, PlanRefused, SensitiveColumn, UnknownColumn
-from shared.rules import Cell, Predicate, Rule
-from shared.schema import Schema, Value
+from shared.contract.rules import Cell, Predicate, Rule
+from shared.contract.schema import Schema, Value
+from shared.wire.problems import InvalidPlan, PlanRefused, SensitiveColumn, UnknownColumn
 
 SCHEMA = Schema.model_validate(
     {

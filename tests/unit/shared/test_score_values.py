@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from shared import score_arrays
-from shared.score_arrays import TableColumns, score_array, score_column
-from shared.score_values import score_value
-from shared.scores import Document, Trees, check_document, may_be_missing
-from testing.invented_documents import SCHEMA, Person, invented_document, invented_people
+from shared.scores import arrays as score_arrays
+from shared.scores.arrays import TableColumns, score_array, score_column
+from shared.scores.documents import Document, Trees, check_document, may_be_missing
+from shared.scores.values import score_value
+from testing.invented.documents import SCHEMA, Person, invented_document, invented_people
 
 BASE: Person = {
     "age": 3, "children": 2, "income": 40000, "share": 0.5, "amount": 1.5, "colour": "red", "city": "Aa",

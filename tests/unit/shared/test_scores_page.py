@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from shared.rules import Record
-from shared.schema import Column, Schema
-from shared.score_values import score_value
-from shared.scores import Document, check_document
+from shared.contract.rules import Record
+from shared.contract.schema import Column, Schema
+from shared.scores.documents import Document, check_document
+from shared.scores.values import score_value
 
 PAGE = (Path(__file__).parents[3] / "docs" / "scores.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)

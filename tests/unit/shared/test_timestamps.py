@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from shared.timestamps import Timestamp
+from shared.wire.timestamps import Timestamp
 
 ADAPTER: TypeAdapter[datetime] = TypeAdapter(Timestamp)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.wording import date, decimal, figure, joined, listed, plain, said, said_of, signed
+from shared.wire.wording import date, decimal, figure, joined, listed, plain, said, said_of, signed
 
 
 def test_a_sentence_is_its_english_text() -> None:

@@ -14,12 +14,12 @@ from opendp.measurements import make_gaussian
 from opendp.metrics import l2_distance
 from opendp.mod import enable_features
 
-from shared.amounts import NANO_PER_UNIT, NO_LOSS, RHO_NANO_SUM_MAX, Loss, MixedAccounts
-from shared.charges import SUM, AccountTerms, Charge, NoSuchLoss, step_rho_nano
-from shared.datasets import BudgetGrant
-from shared.plans import Batch
-from shared.request_model import ContractModel
-from shared.zero_concentrated import bounded_range_rho_nano, epsilon_nano_at, pure_rho_nano
+from shared.contract.datasets import BudgetGrant
+from shared.kinds.plans import Batch
+from shared.privacy.amounts import NANO_PER_UNIT, NO_LOSS, RHO_NANO_SUM_MAX, Loss, MixedAccounts
+from shared.privacy.charges import SUM, AccountTerms, Charge, NoSuchLoss, step_rho_nano
+from shared.privacy.zero_concentrated import bounded_range_rho_nano, epsilon_nano_at, pure_rho_nano
+from shared.wire.request_model import ContractModel
 
 enable_features("contrib")
 

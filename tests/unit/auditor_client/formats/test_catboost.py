@@ -9,13 +9,13 @@ import pytest
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers import load_object, read_object
+from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import catboost_file
 from checks.model_formats.data import SCHEMA
 from checks.model_formats.formats import Format
-from shared.score_values import score_value
-from shared.scores import Choice, Trees
+from shared.scores.documents import Choice, Trees
+from shared.scores.values import score_value
 
 RECORDED = json.loads((Path(__file__).parent / "catboost_models.json").read_text())["models"]
 

@@ -14,12 +14,13 @@ import pandas as pd
 import pytest
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats import ebm, rule_lists
 from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers.boosters import ebm
+from auditor_client.models.readers.own import rule_lists
 from checks.model_formats.data import SCHEMA
 from checks.model_formats.onnx_graphs import NEVER_MISSING
-from shared.score_values import score_value
-from shared.scores import Choice
+from shared.scores.documents import Choice
+from shared.scores.values import score_value
 
 RECORDED = json.loads((Path(__file__).parent / "ebm_models.json").read_text())["models"]
 
@@ -116,7 +117,7 @@ def test_categories_that_training_never_saw_are_not_taken_for_an_empty_one(monke
 def test_a_machine_that_is_read_wrongly_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: cuts that belong to the bin below."""
     monkeypatch.setattr("auditor_client.models.checking.records_count", lambda _: 300)
-    monkeypatch.setattr("auditor_client.models.formats.ebm.np.nextafter", lambda cuts, _: cuts)
+    monkeypatch.setattr("auditor_client.models.readers.boosters.ebm.np.nextafter", lambda cuts, _: cuts)
 
     with pytest.raises(ModelRefused, match="decides otherwise"):
         ebm.read_object(ExplainableBoostingClassifier(RECORDED[0]), ModelRequest(SCHEMA, [1]))

@@ -8,9 +8,9 @@ import pytest
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers import load_object, read_object
-from shared.schema import Schema
-from shared.scores import RuleList, Trees
+from auditor_client.models.readers.registry import load_object, read_object
+from shared.contract.schema import Schema
+from shared.scores.documents import RuleList, Trees
 
 SCHEMA = Schema.model_validate(
     {

@@ -6,15 +6,17 @@ from typing import Any
 import pytest
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats import pmml_fields, pmml_networks, pmml_vectors
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers import load_object, read_object
+from auditor_client.models.readers.pmml import fields as pmml_fields
+from auditor_client.models.readers.pmml import networks as pmml_networks
+from auditor_client.models.readers.pmml import vectors as pmml_vectors
+from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats import pmml_sums
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.data import SCHEMA
 from checks.model_formats.formats import Format
 from checks.model_formats.pmml_trees import agreement, pmml_file
-from shared.score_values import score_value
+from shared.scores.values import score_value
 
 FIELDS = """<DataField name="income" dataType="double" optype="continuous"/><DataField name="tiny" dataType="double"
  optype="continuous"/><DataField name="children" dataType="integer" optype="continuous"/><DataField name="home"

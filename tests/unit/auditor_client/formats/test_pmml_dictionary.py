@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.formats.pmml_vocabulary import SKIPPED
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers import load_object, read_object
-from shared.columns import extended
-from shared.schema import Column, Schema
-from shared.score_arrays import TableColumns, score_column
+from auditor_client.models.readers.pmml.vocabulary import SKIPPED
+from auditor_client.models.readers.registry import load_object, read_object
+from shared.contract.schema import Column, Schema
+from shared.scores.arrays import TableColumns, score_column
+from shared.scores.columns import extended
 
 SCHEMA = Schema(
     person_key="id",

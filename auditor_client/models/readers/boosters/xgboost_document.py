@@ -1,0 +1,277 @@
+"""XGBoost's own document, JSON or UBJSON, taken apart within bounds.
+
+Read are documents of XGBoost 1.6 to 3.x with the booster gbtree. A member that is not known is refused: it might change
+what the model predicts.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.readers.boosters.ubjson import parsed_ubjson
+from auditor_client.models.readers.parsing import DocumentPart, parsed_json, require_tree, texts
+from shared.wire import limits
+
+FIRST, LAST_MAJOR = (1, 6), 3
+FEATURES_MAX: Final = 65_536
+_OF_TREE: Final = (
+    "base_weights", "categories", "categories_nodes", "categories_segments", "categories_sizes", "default_left", "id",
+    "left_children", "loss_changes", "parents", "right_children", "split_conditions", "split_indices", "split_type",
+    "sum_hessian", "tree_param",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class XGBoostTree:
+    """One tree as XGBoost keeps it; −1 is no child.
+
+    Attributes:
+        feature: Of each node, the index of the input that it tests.
+        condition: Of each node, a float32: what a number is compared with, or the leaf's value.
+        default_left: Where missing goes.
+        left: The child of smaller numbers, and of categories that are not listed.
+        right: The other.
+        categories: Of each categorical node, the codes that go right.
+    """
+
+    feature: list[int]
+    condition: list[float]
+    default_left: list[bool]
+    left: list[int]
+    right: list[int]
+    categories: dict[int, frozenset[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class XGBoostModel:
+    """An XGBoost model as its document says it.
+
+    Attributes:
+        version: Of the XGBoost that wrote it: (3, 2, 0).
+        objective: Its name: "binary:logistic".
+        base: The base score as it is written, for each class.
+        names: Of the inputs.
+        trees: In order.
+        class_of: Of each tree, whose class's number it adds to.
+        classes: How many numbers there are.
+        categories: Of each categorical input, pandas' categories in order; None where the document does not say them.
+        document: The whole document again, of those members that were checked: XGBoost may be given it.
+    """
+
+    version: tuple[int, ...]
+    objective: str
+    base: list[float]
+    names: list[str]
+    trees: list[XGBoostTree]
+    class_of: list[int]
+    classes: int
+    categories: dict[int, list[Any] | None]
+    document: dict[str, Any]
+
+
+def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoostModel:
+    """Take a document apart.
+
+    Args:
+        content: JSON or UBJSON.
+        name: The file's name, for errors.
+        stopped_early: Whether predictions end at the best iteration, as those of XGBClassifier do; a file says it.
+
+    Raises:
+        ModelRefused: It is damaged, of another version, or of another booster.
+    """
+    document = (parsed_ubjson if content[:2] == b"{L" else parsed_json)(content, name)
+    if isinstance(document, dict) and document.keys() == {"Config", "Model"}:
+        document = document["Model"]  # as a Booster's state has it, beside how it was trained
+    whole = DocumentPart(document, name).known("learner", "version", "Config")
+    version = tuple(whole["version"].integers(0, 1000, 3))
+    if not (version[:2] >= FIRST and version[0] <= LAST_MAJOR):
+        raise ModelRefused(
+            f"{name} was written by XGBoost {'.'.join(map(str, version))}. Read are documents of 1.6 to 3: load it in "
+            "one of these and save it again."
+        )
+    learner = whole["learner"].known(
+        "attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"
+    )
+    booster = learner["gradient_booster"]
+    if booster["name"].text() != "gbtree":
+        raise ModelRefused(
+            f"{name} has the booster {booster['name'].text()[:40]!r}. Read is gbtree: not dart, nor gblinear."
+        )
+    if booster.get("weight_drop") is not None:
+        raise ModelRefused(
+            f"{name} is a dart booster, whose trees have weights of their own: train with booster='gbtree'."
+        )
+    booster.known("name", "model")
+    model = booster["model"].known("gbtree_model_param", "iteration_indptr", "tree_info", "trees", "cats")
+    parameters = learner["learner_model_param"].known(
+        "base_score", "boost_from_average", "num_class", "num_feature", "num_target"
+    )
+    features = parameters["num_feature"].integer(0, FEATURES_MAX)
+    target = parameters.get("num_target")
+    if target is not None and target.integer(0, 1000) > 1:
+        raise ModelRefused(f"{name} predicts several targets at once: train one model for each.")
+    classes = max(parameters["num_class"].integer(0, limits.SCORE_CLASSES_MAX), 1)
+    names = _list(learner, "feature_names") or [f"f{index}" for index in range(features)]
+    types = _list(learner, "feature_types") or ["float"] * features
+    parts = model["trees"].items(limits.SCORE_TREES_MAX)
+    class_of = model["tree_info"].integers(0, classes - 1, len(parts))
+    if not (len(names) == len(types) == features) or not parts:
+        raise ModelRefused(f"{name}: its names, types and trees do not fit together: save it again.")
+    count = _trees_used(learner, model, len(parts), stopped_early)
+    trees = [_tree(part, features) for part in parts[:count]]
+    base = _base(parameters["base_score"], classes)
+    objective = learner["objective"]["name"].text()
+    return XGBoostModel(
+        version, objective, base, names, trees, class_of[:count], classes,
+        _categories(model, types), _again(whole, names, types, trees, class_of[:count]),
+    )  # fmt: skip
+
+
+def _list(learner: DocumentPart, name: str) -> list[str]:
+    part = learner.get(name)
+    return [] if part is None else texts(part)
+
+
+def _base(part: DocumentPart, classes: int) -> list[float]:
+    """A text: one number, or, since 3.1, a list."""
+    text = part.text()
+    try:
+        found = json.loads(text if text.startswith("[") else f"[{text}]")
+    except ValueError:
+        part.refuse("a number or a list of numbers, as a text")
+    numbers = [float(np.float32(one)) for one in DocumentPart(found, part.path).numbers()]
+    if len(numbers) not in (1, classes) or not np.isfinite(numbers).all():
+        part.refuse("one finite number, or one for each class")
+    return numbers * classes if len(numbers) == 1 else numbers
+
+
+def _trees_used(learner: DocumentPart, model: DocumentPart, count: int, stopped_early: bool) -> int:
+    """A model that was stopped early and saved from XGBClassifier predicts up to its best iteration."""
+    attributes = learner.get("attributes")
+    best = None if attributes is None else attributes.get("best_iteration")
+    if attributes is None or best is None or not (stopped_early or attributes.get("scikit_learn")):
+        return count
+    ends = model.get("iteration_indptr")
+    if ends is None:
+        raise ModelRefused("The model was stopped early: load it in XGBoost 2 or 3 and save it again.")
+    listed = ends.integers(0, count)
+    return listed[best.integer(0, len(listed) - 2) + 1]
+
+
+def _tree(part: DocumentPart, features: int) -> XGBoostTree:
+    part.known(*_OF_TREE)
+    parameters = part["tree_param"]
+    nodes = parameters["num_nodes"].integer(1, limits.SCORE_NODES_MAX)
+    vector = parameters.get("size_leaf_vector")
+    if vector is not None and vector.integer(0, 1000) > 1:
+        raise ModelRefused(
+            f'{part.path} has several values in a leaf: train with multi_strategy="one_output_per_tree".'
+        )
+    left, right = (part[name].integers(-1, nodes - 1, nodes) for name in ("left_children", "right_children"))
+    require_tree(left, right, what=part.path)
+    condition = part["split_conditions"].numbers(nodes)
+    split_type = part.get("split_type")
+    kinds = [0] * nodes if split_type is None else split_type.integers(0, 1, nodes)
+    if any(kind == 1 and math.isnan(value) for kind, value in zip(kinds, condition.tolist(), strict=True)):
+        raise ModelRefused(
+            f"{part.path} splits on categories as XGBoost before 3.1 writes them, without their names: they are read "
+            "since 3.1. Train the model, or save it again, with XGBoost 3.1 or later."
+        )
+    if not np.isfinite(condition[np.array(left) == -1]).all() or np.isnan(condition).any():
+        raise ModelRefused(f"{part.path}: a leaf's value or a threshold is not finite.")
+    return XGBoostTree(
+        part["split_indices"].integers(0, max(features - 1, 0), nodes), condition.astype(np.float32).tolist(),
+        [bool(one) for one in part["default_left"].integers(0, 1, nodes)], left, right,
+        _sets(part, kinds, left),
+    )  # fmt: skip
+
+
+def _sets(part: DocumentPart, kinds: list[int], left: list[int]) -> dict[int, frozenset[float]]:
+    categorical = [node for node, kind in enumerate(kinds) if kind == 1 and left[node] != -1]
+    if not categorical:
+        return {}
+    listed = part["categories"].integers(0, 2**24)
+    nodes = part["categories_nodes"].integers(0, len(kinds) - 1)
+    starts = part["categories_segments"].integers(0, len(listed), len(nodes))
+    sizes = part["categories_sizes"].integers(0, len(listed), len(nodes))
+    if (
+        sum(sizes) > len(listed)
+        or sorted(nodes) != categorical
+        or any(start + size > len(listed) for start, size in zip(starts, sizes, strict=True))
+    ):
+        raise ModelRefused(f"{part.path}: its categories do not fit its nodes.")
+    return {
+        node: frozenset(map(float, listed[start : start + size]))
+        for node, start, size in zip(nodes, starts, sizes, strict=True)
+    }
+
+
+def _categories(model: DocumentPart, types: list[str]) -> dict[int, list[Any] | None]:
+    """Pandas' categories, which documents have since XGBoost 3.1."""
+    found: dict[int, list[Any] | None] = {index: None for index, kind in enumerate(types) if kind == "c"}
+    known = model.get("cats")
+    encodings = [] if known is None or not found else known["enc"].items(FEATURES_MAX)
+    for index in found:
+        if index < len(encodings):
+            found[index] = _encoding(encodings[index])
+    return found
+
+
+def _encoding(part: DocumentPart) -> list[Any] | None:
+    values = part["values"].integers(-(2**31), 2**31)
+    ends = part.get("offsets")
+    if ends is None:
+        return list(values) or None
+    listed = ends.integers(0, len(values))
+    content = bytes(value % 256 for value in values)
+    if any(low > high for low, high in pairwise(listed)):
+        part.refuse("texts with ascending offsets")
+    try:
+        return [content[low:high].decode() for low, high in pairwise(listed)] or None
+    except UnicodeDecodeError:
+        part.refuse("texts in UTF-8")
+
+
+def _again(
+    whole: DocumentPart, names: list[str], types: list[str], trees: list[XGBoostTree], class_of: list[int]
+) -> dict[str, Any]:
+    """The document again, with what was checked and nothing else."""
+    learner = whole["learner"].value
+    model = learner["gradient_booster"]["model"]
+    parts = []
+    for index, tree in enumerate(trees):
+        nodes = len(tree.left)
+        parents = [2**31 - 1] * nodes
+        for node in range(nodes):
+            for child in (tree.left[node], tree.right[node]):
+                if child != -1:
+                    parents[child] = node
+        sets = sorted(tree.categories.items())
+        sizes = [len(one) for _, one in sets]
+        parts.append({
+            "base_weights": [0.0] * nodes, "loss_changes": [0.0] * nodes, "sum_hessian": [0.0] * nodes,
+            "categories": [int(code) for _, one in sets for code in sorted(one)],
+            "categories_nodes": [node for node, _ in sets],
+            "categories_segments": list(accumulate(sizes, initial=0))[:-1], "categories_sizes": sizes,
+            "default_left": [int(one) for one in tree.default_left], "id": index, "left_children": tree.left,
+            "parents": parents, "right_children": tree.right, "split_conditions": tree.condition,
+            "split_indices": tree.feature, "split_type": [int(node in tree.categories) for node in range(nodes)],
+            "tree_param": {
+                "num_deleted": "0", "num_feature": str(len(names)), "num_nodes": str(nodes), "size_leaf_vector": "1",
+            },
+        })  # fmt: skip
+    of_model = {"gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(parts))}}
+    again = of_model | {"tree_info": class_of, "trees": parts} | ({"cats": model["cats"]} if "cats" in model else {})
+    objective = {name: value for name, value in learner["objective"].items() if isinstance(value, dict | str)}
+    kept = {"attributes": {}, "feature_names": names, "feature_types": types, "objective": objective}
+    kept |= {
+        "learner_model_param": learner["learner_model_param"],
+        "gradient_booster": {"name": "gbtree", "model": again},
+    }
+    return {"learner": kept, "version": whole.value["version"]}

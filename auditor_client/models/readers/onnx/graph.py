@@ -1,0 +1,548 @@
+"""ONNX: what a graph's operators make of its inputs, followed symbol by symbol. The graph is never run.
+
+A tensor is one of: a constant; numbers that are each a function of one input (`Encoded`); outputs of trees or of layers
+of such numbers (`Outputs`); a class (`Chosen`). An operator that leads anywhere else is refused by its name.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.readers.onnx.tensors import constant_array
+from auditor_client.models.readers.parsing import VALUES_MAX
+from shared.wire import limits
+
+Numbers = NDArray[np.float64]
+NODES_MAX: Final = 10_000
+WIDTH_MAX: Final = 65_536
+STEPS_MAX: Final = 16
+_FLOATS: Final = {1: np.float32, 11: np.float64}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A number that is a function of one input.
+
+    Attributes:
+        source: The input's index.
+        steps: Operators with a constant each, applied to a number in order, in single precision.
+        codes: Of a text, the number of each; None for a number.
+        otherwise: Of a text that has none.
+        filling: What a missing number becomes first; NaN: it stays missing.
+    """
+
+    source: int
+    steps: tuple[tuple[str, float], ...] = ()
+    codes: tuple[tuple[str, float], ...] | None = None
+    otherwise: float = np.nan
+    filling: float = np.nan
+
+    def image(self, number: float) -> np.float32:
+        """What a number becomes, in single precision."""
+        value = np.float32(number)
+        with np.errstate(all="ignore"):
+            for name, constant in self.steps:
+                value = STEPS[name](value, np.float32(constant))
+        return np.float32(value)
+
+    @property
+    def affine(self) -> tuple[float, float]:
+        """The slope and the constant of all steps together, as real numbers."""
+        slope, constant = 1.0, 0.0
+        for name, number in self.steps:
+            match name:
+                case "Add":
+                    constant += number
+                case "Sub":
+                    constant -= number
+                case "Mul":
+                    slope, constant = slope * number, constant * number
+                case "Div":
+                    slope, constant = slope / number, constant / number
+        return slope, constant
+
+
+STEPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "Add": lambda value, constant: value + constant,
+    "Sub": lambda value, constant: value - constant,
+    "Mul": lambda value, constant: value * constant,
+    "Div": lambda value, constant: value / constant,
+}
+
+
+_CLASSES: Final = "classlabels_ints classlabels_int64s classlabels_strings"
+ATTRIBUTES: Final[Mapping[str, str]] = {
+    "Identity": "", "ZipMap": _CLASSES, "Squeeze": "axes", "Flatten": "axis", "Reshape": "allowzero",
+    "Constant": "value value_float value_floats value_int value_ints value_string value_strings",
+    "Cast": "to saturate", "Concat": "axis", "Gather": "axis", "FeatureVectorizer": "inputdimensions",
+    "Add": "", "Sub": "", "Mul": "", "Div": "", "MatMul": "", "Relu": "", "Tanh": "", "Sigmoid": "",
+    "Gemm": "alpha beta transA transB", "Softmax": "axis", "Normalizer": "norm",
+    "ArgMax": "axis keepdims select_last_index", "ArrayFeatureExtractor": "",
+    "Scaler": "offset scale",
+    "Imputer": "imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64",
+    "OneHotEncoder": "cats_strings zeros",
+    "LabelEncoder": "keys_strings values_floats values_int64s default_float default_int64 default_string",
+    "LinearRegressor": "coefficients intercepts post_transform targets",
+    "LinearClassifier": f"{_CLASSES} coefficients intercepts multi_class post_transform",
+    "SVMRegressor": "coefficients kernel_params kernel_type n_supports one_class post_transform rho support_vectors",
+    "SVMClassifier": f"{_CLASSES} coefficients kernel_params kernel_type post_transform prob_a prob_b rho "
+    "support_vectors vectors_per_class",
+}  # fmt: skip
+"""The attributes of each operator that are used, or change nothing; those of tree ensembles are looked at apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class DenseStep:
+    """One layer: weights of shape (units, inputs), a bias for each unit, and what is done with the sums."""
+
+    weights: Numbers
+    bias: Numbers
+    activation: str = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Numbers that a record gets: one for each class, or one.
+
+    Attributes:
+        inputs: What goes in.
+        layers: Dense layers, at least one, or none where there are trees.
+        trees: A tree ensemble's attributes by name.
+        link: What was done with the sums at last: "", "Sigmoid" or "Softmax".
+        both: Whether the two numbers are 1 − p and p of a single sum.
+    """
+
+    inputs: tuple[Encoded, ...]
+    layers: tuple[DenseStep, ...] = ()
+    trees: dict[str, Any] | None = None
+    link: str = ""
+    both: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The class of the largest number; or its index, while `classes` is None."""
+
+    of: Outputs
+    classes: tuple[Any, ...] | None = None
+
+
+Tensor = NDArray[Any] | tuple[Encoded, ...] | tuple[str, int] | Outputs | Chosen
+
+
+class Graph:
+    """A graph, operator by operator.
+
+    Attributes:
+        names: Of the inputs' numbers, in order.
+        tensors: What every tensor's name stands for.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """Follow all operators.
+
+        Raises:
+            ModelRefused: One is not known, or leads to what is none of the tensors that can be read.
+        """
+        graph = model.graph
+        if len(graph.node) > NODES_MAX or model.functions or graph.sparse_initializer:
+            raise ModelRefused(f"The graph has functions, sparse constants or more than {NODES_MAX} operators.")
+        self.names: list[str] = []
+        self.tensors: dict[str, Tensor] = {}
+        for tensor in graph.initializer:
+            self.tensors[tensor.name] = constant_array(tensor)
+        for given in graph.input:
+            if given.name not in self.tensors:
+                self._take(given)
+        for node in graph.node:
+            self._follow(node)
+
+    def _take(self, given: Any) -> None:
+        tensor = given.type.tensor_type
+        shape = [size.dim_value for size in tensor.shape.dim]
+        width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else 0
+        if not 1 <= width <= WIDTH_MAX:
+            raise ModelRefused(f"Input {given.name[:60]!r} is no table of a declared width.")
+        first = len(self.names)
+        self.names += [given.name] if width == 1 else [f"{given.name}[{index}]" for index in range(width)]
+        if tensor.elem_type == 8:
+            if width > 1:
+                raise ModelRefused("Texts come as one input for each column.")
+            self.tensors[given.name] = ("text", first)
+        elif tensor.elem_type in (1, 6, 7, 9, 11):
+            self.tensors[given.name] = tuple(Encoded(first + index) for index in range(width))
+        else:
+            raise ModelRefused(
+                f"Input {given.name[:60]!r} has a type that is not read: use float, int64, bool or string."
+            )
+
+    def _follow(self, node: Any) -> None:
+        names = {attribute.name: self._attribute(attribute) for attribute in node.attribute}
+        try:
+            inputs = [self.tensors[name] for name in node.input if name]
+        except KeyError as error:
+            raise ModelRefused(f"Operator {node.op_type!r} takes {error}, which nothing makes before it.") from error
+        method = getattr(self, f"_op_{node.op_type.lower()}", None)
+        if method is None or node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
+            raise ModelRefused(f"The operator {node.op_type[:60]!r} is not read. {READ}")
+        known = ATTRIBUTES.get(node.op_type)
+        for name in names:
+            if known is not None and name not in known.split():
+                raise ModelRefused(f"{node.op_type} has an attribute {name[:60]!r}, which is not read.")
+        outputs = method(inputs, names)
+        for name, made in zip(node.output, outputs if isinstance(outputs, list) else [outputs], strict=False):
+            if name in self.tensors:
+                raise ModelRefused(f"The tensor {name[:60]!r} is made twice.")
+            self.tensors[name] = made
+
+    @staticmethod
+    def _attribute(attribute: Any) -> Any:
+        match attribute.type:
+            case 1:
+                return attribute.f
+            case 2:
+                return attribute.i
+            case 3:
+                return attribute.s.decode()
+            case 4:
+                return constant_array(attribute.t)
+            case 6:
+                return list(attribute.floats)
+            case 7:
+                return list(attribute.ints)
+            case 8:
+                return [text.decode() for text in attribute.strings]
+        raise ModelRefused(f"The attribute {attribute.name[:60]!r} is of a kind that is not read.")
+
+    def _op_identity(self, inputs: Sequence[Any], _: Any) -> Any:
+        return inputs[0]
+
+    _op_zipmap = _op_squeeze = _op_flatten = _op_identity
+
+    def _op_constant(self, _: Any, given: dict[str, Any]) -> Any:
+        return np.asarray(next(iter(given.values())))
+
+    def _op_reshape(self, inputs: Sequence[Any], _: Any) -> Any:
+        if isinstance(inputs[0], Encoded | Outputs) or (isinstance(inputs[0], tuple) and len(inputs[0]) > 2):
+            wanted = np.asarray(inputs[1]).ravel().tolist()
+            if len(wanted) != 2 or wanted[0] not in (-1, 0):
+                raise ModelRefused("A Reshape changes a table's width, which is not read.")
+        return inputs[0]
+
+    def _op_cast(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        made = inputs[0]
+        if isinstance(made, np.ndarray):
+            return made
+        if isinstance(made, Outputs | Chosen):
+            return made
+        if made[0] == "text" or given.get("to") not in (1, 11):
+            raise ModelRefused("A Cast of inputs to whole numbers or texts is not read.")
+        return made
+
+    def _op_concat(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        if all(isinstance(one, np.ndarray) for one in inputs):
+            _require_small(sum(one.size for one in inputs))
+            return np.concatenate(inputs, axis=given.get("axis", 0))
+        if given.get("axis") not in (1, -1):
+            raise ModelRefused("A Concat of records, not of columns, is not read.")
+        if len(inputs) == 2 and all(isinstance(one, Outputs) for one in inputs):
+            first, second = inputs
+            if first.both and first.layers is second.layers and second.link == "Sigmoid":
+                return first
+        if all(_texts_of(one) for one in inputs):
+            return tuple(text for one in inputs for text in _texts_of(one))
+        if all(isinstance(one, tuple) and isinstance(one[0], Encoded) for one in inputs):
+            _require_small(sum(map(len, inputs)), WIDTH_MAX)
+            return tuple(encoded for one in inputs for encoded in one)
+        raise ModelRefused("A Concat of a model's outputs is not read.")
+
+    def _op_gather(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        """Some columns of a table, as a ColumnTransformer takes them."""
+        made, wanted = inputs
+        columns: tuple[Any, ...] = _texts_of(made) or (made if isinstance(made, tuple) else ())
+        if not columns or not isinstance(wanted, np.ndarray) or given.get("axis") not in (1, -1):
+            raise ModelRefused("A Gather is read of a table's columns, by constant numbers.")
+        indices = wanted.ravel().tolist()
+        if not all(-len(columns) <= index < len(columns) for index in indices) or not indices:
+            raise ModelRefused("A Gather takes a column that the table does not have.")
+        taken = tuple(columns[int(index)] for index in indices)
+        return taken[0] if len(taken) == 1 and _is_text(taken[0]) else taken
+
+    def _op_featurevectorizer(self, inputs: Sequence[Any], _: Any) -> Any:
+        return self._op_concat(inputs, {"axis": 1})
+
+    def _elementwise(self, name: str, inputs: Sequence[Any]) -> Any:
+        left, right = inputs
+        if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+            _require_small(math.prod(np.broadcast_shapes(left.shape, right.shape)))
+            return STEPS[name](left, right)
+        if name == "Sub" and isinstance(right, Outputs) and right.link == "Sigmoid" and _is_one(left):
+            return replace(right, both=True)
+        if isinstance(left, np.ndarray) and name in ("Add", "Mul"):
+            left, right = right, left
+        if not isinstance(right, np.ndarray):
+            raise ModelRefused(f"{name} of two columns, or of outputs, is not read.")
+        if isinstance(left, Outputs):
+            return _shifted(left, name, right)
+        if not isinstance(left[0], Encoded):
+            raise ModelRefused(f"{name} of texts is not read.")
+        numbers = np.broadcast_to(np.asarray(right, np.float64).ravel(), (len(left),))
+        return tuple(_step(one, name, float(number)) for one, number in zip(left, numbers, strict=True))
+
+    def _op_add(self, inputs: Sequence[Any], _: Any) -> Any:
+        return self._elementwise("Add", inputs)
+
+    def _op_sub(self, inputs: Sequence[Any], _: Any) -> Any:
+        return self._elementwise("Sub", inputs)
+
+    def _op_mul(self, inputs: Sequence[Any], _: Any) -> Any:
+        return self._elementwise("Mul", inputs)
+
+    def _op_div(self, inputs: Sequence[Any], _: Any) -> Any:
+        return self._elementwise("Div", inputs)
+
+    def _op_scaler(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        columns = _columns(inputs[0], "Scaler")
+        made = []
+        for name, default in (("offset", 0.0), ("scale", 1.0)):
+            made.append(np.broadcast_to(np.asarray(given.get(name, [default]), np.float64), (len(columns),)).tolist())
+        return tuple(
+            _step(_step(one, "Sub", offset), "Mul", scale) for one, offset, scale in zip(columns, *made, strict=True)
+        )
+
+    def _op_imputer(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        columns = _columns(inputs[0], "Imputer")
+        values = given.get("imputed_value_floats", given.get("imputed_value_int64s", []))
+        replaced = given.get("replaced_value_float", given.get("replaced_value_int64", 0.0))
+        if not np.isnan(replaced) or any(one.steps or one.codes for one in columns):
+            raise ModelRefused("An Imputer that replaces another value than NaN, or behind other steps, is not read.")
+        filling = np.broadcast_to(np.asarray(values, np.float64), (len(columns),)).tolist()
+        return tuple(replace(one, filling=number) for one, number in zip(columns, filling, strict=True))
+
+    def _op_onehotencoder(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        made = inputs[0]
+        if not (
+            isinstance(made, tuple) and made[0] == "text" and "cats_strings" in given and given.get("zeros", 1) == 1
+        ):
+            raise ModelRefused("A OneHotEncoder is read for texts, with zeros for an unknown one.")
+        return tuple(Encoded(made[1], codes=((text, 1.0),), otherwise=0.0) for text in given["cats_strings"])
+
+    def _op_labelencoder(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        made = inputs[0]
+        keys = given.get("keys_strings")
+        values = given.get("values_floats", given.get("values_int64s"))
+        if not (isinstance(made, tuple) and made[0] == "text" and keys and values and len(keys) == len(values)):
+            raise ModelRefused("A LabelEncoder is read from texts to numbers.")
+        otherwise = given.get("default_float", -0.0) if "values_floats" in given else given.get("default_int64", -1)
+        codes = tuple((key, float(value)) for key, value in zip(keys, values, strict=True))
+        return (Encoded(made[1], codes=codes, otherwise=float(otherwise)),)
+
+    def _op_matmul(self, inputs: Sequence[Any], _: Any) -> Any:
+        left, right = inputs
+        if not isinstance(right, np.ndarray) or right.ndim != 2:
+            raise ModelRefused("A MatMul is read of columns with a constant table.")
+        return _layer(left, np.asarray(right, np.float64).T)
+
+    def _op_gemm(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        if given.get("transA", 0) or given.get("alpha", 1.0) != 1.0 or given.get("beta", 1.0) != 1.0:
+            raise ModelRefused("A Gemm is read with alpha = beta = 1 and without transA.")
+        weights = np.asarray(inputs[1], np.float64)
+        made = _layer(inputs[0], weights if given.get("transB", 0) else weights.T)
+        return made if len(inputs) == 2 else _shifted(made, "Add", np.asarray(inputs[2]))
+
+    def _activated(self, made: Any, name: str) -> Any:
+        if (
+            not isinstance(made, Outputs)
+            or made.trees is not None
+            or made.link
+            or made.layers[-1].activation != "identity"
+        ):
+            raise ModelRefused(f"An activation {name!r} is read behind a layer.")
+        return replace(made, layers=(*made.layers[:-1], replace(made.layers[-1], activation=name)))
+
+    def _op_relu(self, inputs: Sequence[Any], _: Any) -> Any:
+        return self._activated(inputs[0], "relu")
+
+    def _op_tanh(self, inputs: Sequence[Any], _: Any) -> Any:
+        return self._activated(inputs[0], "tanh")
+
+    def _op_sigmoid(self, inputs: Sequence[Any], _: Any) -> Any:
+        made = inputs[0]
+        if isinstance(made, Outputs) and not made.link:
+            return replace(made, link="Sigmoid")
+        raise ModelRefused("A Sigmoid is read behind a layer or trees.")
+
+    def _op_softmax(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        made = inputs[0]
+        if isinstance(made, Outputs) and not made.link and given.get("axis", 1) in (1, -1):
+            return replace(made, link="Softmax")
+        raise ModelRefused("A Softmax is read behind a layer or trees, over classes.")
+
+    def _op_normalizer(self, inputs: Sequence[Any], _: Any) -> Any:
+        if isinstance(inputs[0], Outputs):
+            return replace(inputs[0], link="Normalizer")
+        raise ModelRefused("A Normalizer of inputs mixes columns, which is not read.")
+
+    def _op_argmax(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        if not isinstance(inputs[0], Outputs) or given.get("axis") not in (1, -1) or given.get("select_last_index", 0):
+            raise ModelRefused("An ArgMax is read of outputs, over classes.")
+        return Chosen(inputs[0])
+
+    def _op_arrayfeatureextractor(self, inputs: Sequence[Any], _: Any) -> Any:
+        if isinstance(inputs[0], np.ndarray) and isinstance(inputs[1], Chosen):
+            return Chosen(inputs[1].of, tuple(_plain(one) for one in inputs[0].ravel().tolist()))
+        columns, wanted = _columns(inputs[0], "ArrayFeatureExtractor"), np.asarray(inputs[1]).ravel().tolist()
+        return tuple(columns[int(index)] for index in wanted if 0 <= index < len(columns))
+
+    def _op_linearregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        columns = _columns(inputs[0], "LinearRegressor")
+        return _linear(columns, given, given.get("targets", 1))
+
+    def _op_linearclassifier(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        columns, classes = _columns(inputs[0], "LinearClassifier"), _classes(given)
+        made = _linear(columns, given, len(given.get("coefficients", [])) // max(1, len(columns)))
+        return [Chosen(made, classes), made]
+
+    def _op_svmregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        if given.get("one_class", 0) or given.get("post_transform", "NONE") != "NONE":
+            raise ModelRefused("An SVMRegressor is read that gives a number as it adds it up.")
+        return _machine(_columns(inputs[0], "SVMRegressor"), given, int(given.get("n_supports", 0)))
+
+    def _op_svmclassifier(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        """Of two classes by the sign of one sum: above 0 is the first class, and 0 itself the second."""
+        columns, classes = _columns(inputs[0], "SVMClassifier"), _classes(given)
+        vectors = sum(given.get("vectors_per_class", []))
+        if len(classes) != 2 or not vectors or given.get("prob_a") or min(given.get("coefficients", [0.0])) >= 0:
+            raise ModelRefused(
+                "An SVMClassifier is read with its support vectors, of two classes and without probabilities: fit it "
+                "with `probability=False`, or one model for each class."
+            )
+        made = _machine(columns, given, vectors)
+        layer = made.layers[0]
+        both = DenseStep(np.concatenate([-layer.weights, layer.weights]), np.concatenate([-layer.bias, layer.bias]))
+        made = replace(made, layers=(both,))
+        return [Chosen(made, (classes[1], classes[0])), made]
+
+    def _op_treeensembleregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        return Outputs(_columns(inputs[0], "TreeEnsembleRegressor"), trees=given)
+
+    def _op_treeensembleclassifier(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        made = Outputs(_columns(inputs[0], "TreeEnsembleClassifier"), trees=given)
+        return [Chosen(made, _classes(given)), made]
+
+
+READ: Final = (
+    "Read are ONNX graphs of TreeEnsembleClassifier and -Regressor, LinearClassifier and -Regressor, SVMClassifier and "
+    "-Regressor with a linear kernel, MatMul, Gemm, Add, Sub, Mul, Div, Relu, Tanh, Sigmoid, Softmax, ArgMax, "
+    "ArrayFeatureExtractor, Gather, Scaler, Imputer, OneHotEncoder, LabelEncoder, FeatureVectorizer, Concat, Cast, "
+    "Reshape, Identity and ZipMap."
+)
+
+
+def _is_text(made: Any) -> bool:
+    return isinstance(made, tuple) and len(made) == 2 and made[0] == "text"
+
+
+def _texts_of(made: Any) -> tuple[Any, ...]:
+    """The columns of a table of texts; nothing of any other tensor."""
+    if _is_text(made):
+        return (made,)
+    return made if isinstance(made, tuple) and all(map(_is_text, made)) else ()
+
+
+def _require_small(size: int, limit: int = VALUES_MAX) -> None:
+    """Refuse what a few operators can make large."""
+    if size > limit:
+        raise ModelRefused(f"The graph makes a tensor or layers of {size} parts: {limit} are read.")
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.size == 1 and float(value.ravel()[0]) == 1
+
+
+def _plain(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _columns(made: Any, what: str) -> tuple[Encoded, ...]:
+    if isinstance(made, tuple) and made and all(isinstance(one, Encoded) for one in made):
+        return made
+    raise ModelRefused(f"{what} is read directly behind encoders and scalers.")
+
+
+def _step(encoded: Encoded, name: str, number: float) -> Encoded:
+    if not np.isfinite(number) or (name in ("Div", "Mul") and number == 0):
+        raise ModelRefused(f"{name} by {number}, which is not read.")
+    if len(encoded.steps) >= STEPS_MAX:
+        raise ModelRefused(f"A number goes through more than {STEPS_MAX} operators before the model.")
+    return replace(encoded, steps=(*encoded.steps, (name, number)))
+
+
+def _classes(given: dict[str, Any]) -> tuple[Any, ...]:
+    names = ("classlabels_int64s", "classlabels_ints", "classlabels_strings")
+    classes = next((tuple(given[name]) for name in names if given.get(name)), ())
+    if len(classes) < 2 or len(set(classes)) != len(classes):
+        raise ModelRefused("A classifier has no names for its classes.")
+    return classes
+
+
+def _layer(made: Any, weights: Numbers) -> Outputs:
+    bias = np.zeros(len(weights))
+    _require_small(weights.size, limits.SCORE_WEIGHT_MAX)
+    if isinstance(made, Outputs) and made.trees is None and made.link in ("", "Sigmoid"):
+        before = made.layers
+        _require_small(len(before), limits.SCORE_LAYERS_MAX)
+        _require_small(sum(layer.weights.size for layer in before) + weights.size, limits.SCORE_WEIGHT_MAX)
+        if made.link:  # a Sigmoid between two layers
+            before = (*before[:-1], replace(before[-1], activation="logistic"))
+        if weights.shape[1] != len(before[-1].weights):
+            raise ModelRefused("Two layers of the graph do not fit together.")
+        return Outputs(made.inputs, (*before, DenseStep(weights, bias)))
+    columns = _columns(made, "A layer")
+    if weights.shape[1] != len(columns):
+        raise ModelRefused("A layer of the graph does not fit its inputs.")
+    return Outputs(columns, (DenseStep(weights, bias),))
+
+
+def _linear(columns: tuple[Encoded, ...], given: dict[str, Any], rows: int) -> Outputs:
+    weights = np.asarray(given.get("coefficients", []), np.float64)
+    if rows < 1 or weights.size != rows * len(columns):
+        raise ModelRefused("A linear operator's coefficients do not fit its inputs.")
+    bias = np.broadcast_to(np.asarray(given.get("intercepts", [0.0]), np.float64), (rows,))
+    link = {"NONE": "", "LOGISTIC": "Sigmoid", "SOFTMAX": "Softmax"}.get(given.get("post_transform", "NONE"))
+    if link is None:
+        raise ModelRefused(f"post_transform {given['post_transform'][:40]!r} is not read.")
+    return Outputs(columns, (DenseStep(weights.reshape(rows, len(columns)), np.array(bias)),), link=link)
+
+
+def _machine(columns: tuple[Encoded, ...], given: dict[str, Any], number: int) -> Outputs:
+    """A linear support vector machine: its vectors, times their coefficients, added up to one weight an input.
+
+    Without vectors the coefficients are the weights.
+    """
+    if given.get("kernel_type", "LINEAR") != "LINEAR":
+        raise ModelRefused(f"Support vector machines are read with a LINEAR kernel, not {given['kernel_type'][:40]!r}.")
+    weights, vectors, rho = (
+        np.asarray(given.get(name, []), np.float64) for name in ("coefficients", "support_vectors", "rho")
+    )
+    if number:
+        if weights.size != number or vectors.size != number * len(columns):
+            raise ModelRefused("A support vector machine's vectors do not fit its inputs.")
+        weights = weights @ vectors.reshape(number, -1)
+    if weights.size != len(columns) or rho.size != 1:
+        raise ModelRefused("A support vector machine's numbers do not fit its inputs.")
+    return Outputs(columns, (DenseStep(weights[np.newaxis], rho),))
+
+
+def _shifted(made: Outputs, name: str, constant: NDArray[Any]) -> Outputs:
+    if made.trees is not None or made.link or made.layers[-1].activation != "identity" or name not in ("Add", "Sub"):
+        raise ModelRefused(f"{name} behind an activation or trees is not read.")
+    last = made.layers[-1]
+    numbers = np.broadcast_to(np.asarray(constant, np.float64).ravel(), last.bias.shape)
+    bias = last.bias + numbers if name == "Add" else last.bias - numbers
+    return replace(made, layers=(*made.layers[:-1], replace(last, bias=bias)))

@@ -1,0 +1,1 @@
+"""Readers of our own JSON format and of rule lists."""

@@ -1,0 +1,184 @@
+"""What PMML says of values outside of its models: valid, missing and invalid ones, classes that are numbers, targets.
+
+A value that the dictionary takes for invalid or missing is refused where the dataset admits it.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Final
+from xml.etree.ElementTree import Element  # the type; defusedxml parses
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.readers.pmml.fields import PmmlField, attribute, finite, number
+from shared.contract.schema import Column
+
+_DEFAULTS: Final = {"priorProbability", "defaultValue"}
+_NUMERIC: Final = ("integer", "float", "double")
+_LABELS: Final = (
+    ("Node", "score"), ("ScoreDistribution", "value"), ("RegressionTable", "targetCategory"),
+    ("PCell", "targetCategory"), ("TargetValueCount", "value"), ("SimpleRule", "score"), ("RuleSet", "defaultScore"),
+    ("SupportVectorMachine", "targetCategory"), ("SupportVectorMachine", "alternateTargetCategory"),
+    ("GeneralRegressionModel", "targetReferenceCategory"),
+)  # fmt: skip
+
+
+def write_labels_alike(element: Element, data_type: str, listed: Iterable[str]) -> None:
+    """Write classes that are numbers as the dictionary writes them: 1 and 1.0 are one class.
+
+    Args:
+        element: The model, which changes.
+        data_type: The target's in the dictionary.
+        listed: The target's values there.
+
+    Raises:
+        ModelRefused: A class is not a number, or the dictionary has one twice.
+    """
+    if data_type not in _NUMERIC or element.get("functionName") != "classification":
+        return
+    spelled: dict[float, str] = {}
+    for text in listed:
+        if finite(text, "A class") in spelled:
+            raise ModelRefused(f"The dictionary has the class {text[:40]!r} twice.")
+        spelled[float(text)] = text
+    for part in element.iter():
+        for tag, name in _LABELS:
+            if part.tag == tag and (label := part.get(name)) is not None:
+                part.set(name, spelled.setdefault(finite(label, "A class"), label))
+        target = part.find("DerivedField/NormDiscrete") if part.tag == "NeuralOutput" else None
+        if target is not None:
+            text = attribute(target, "value")
+            target.set("value", spelled.setdefault(finite(text, "A class"), text))
+
+
+def require_valid(named: Element, mining: Element, column: Column) -> None:
+    """Refuse a field for which the dataset admits values that the model takes for missing or invalid.
+
+    Args:
+        named: The DataField.
+        mining: A MiningField of it.
+        column: The declared column.
+
+    Raises:
+        ModelRefused: Such a value is admitted.
+    """
+    name = column.name
+    for value in named.findall("Value"):
+        kind = value.get("property", "valid")
+        text = value.get("value", "")
+        if kind != "valid" and _admitted(column, text):
+            raise ModelRefused(
+                f"Field {name!r}: the model takes {text[:40]!r} for {kind}, and the dataset admits it as a value: "
+                "have the column declared without it."
+            )
+    if mining.get("missingValueTreatment") == "returnInvalid" and column.nullable:
+        raise ModelRefused(f"Field {name!r}: a missing value is invalid, and the dataset admits missing values.")
+    treatment = mining.get("invalidValueTreatment", "returnInvalid")
+    if treatment not in ("returnInvalid", "asIs", "asMissing"):
+        raise ModelRefused(f"Field {name!r}: invalid values as {treatment[:40]!r} are not read.")
+    intervals = named.findall("Interval")
+    if intervals and column.ordered and treatment != "asIs" and not any(_holds(one, column) for one in intervals):
+        raise ModelRefused(
+            f"Field {name!r}: the dataset declares it from {column.low:g} to {column.high:g}, and some of that is "
+            "outside of the model's intervals of valid values: have the column declared as it was in training."
+        )
+
+
+def _admitted(column: Column, text: str) -> bool:
+    if not column.ordered:
+        return any(str(value).lower() == text.lower() for value in column.values)
+    try:
+        value = float(text)
+    except ValueError:
+        return False
+    return column.low <= value <= column.high and (column.type == "number" or value == math.floor(value))
+
+
+def _holds(interval: Element, column: Column) -> bool:
+    left, right = interval.get("leftMargin"), interval.get("rightMargin")
+    low = -math.inf if left is None else finite(left, "leftMargin")
+    high = math.inf if right is None else finite(right, "rightMargin")
+    closure = attribute(interval, "closure")
+    over = low <= column.low if closure.startswith("closed") or low == -math.inf else low < column.low
+    under = column.high <= high if closure.endswith("Closed") or high == math.inf else column.high < high
+    return over and under
+
+
+def rescaled(element: Element) -> tuple[float, float]:
+    """What a model's Targets multiply its number with, and what they add then.
+
+    Raises:
+        ModelRefused: They do anything else, or turn the number round.
+    """
+    targets = element.find("Targets")
+    listed = [] if targets is None else targets.findall("Target")
+    factor, constant = 1.0, 0.0
+    for one in listed:
+        factor, constant = number(one, "rescaleFactor", 1.0), number(one, "rescaleConstant", 0.0)
+        others = set(one.attrib) - {"field", "optype", "rescaleConstant", "rescaleFactor"}
+        if len(listed) > 1 or others or factor <= 0:
+            raise ModelRefused("Targets are read that only rescale, with a positive rescaleFactor.")
+    return factor, constant
+
+
+def require_no_defaults(element: Element, fields: Iterable[PmmlField]) -> None:
+    """Refuse a target's own value for people without a prediction, where somebody may have none.
+
+    Raises:
+        ModelRefused: A TargetValue has one, and an input may be missing.
+    """
+    own = [one for one in element.iterfind("Targets/Target/TargetValue") if _DEFAULTS & set(one.attrib)]
+    missing = [one.column.name for one in fields if one.may_be_missing]
+    if own and missing:
+        raise ModelRefused(
+            f"The target has a default or prior for people without a prediction, not read where {missing[0]!r} "
+            "may be missing."
+        )
+
+
+def predicted_number(element: Element) -> Callable[[float], float]:
+    """From a model's sum to the number that it gives: rescaled by its Targets, then transformed by its Output.
+
+    Raises:
+        ModelRefused: One of these is not a rising line.
+    """
+    factor, constant = rescaled(element)
+    output = element.find("Output")
+    fields = [] if output is None else output.findall("OutputField")
+    plain = [one.get("name", "") for one in fields if one.get("feature", "predictedValue") == "predictedValue"]
+    slope, shift, transformed = 1.0, 0.0, 0
+    for one in fields:
+        if one.get("feature") != "transformedValue" or one.get("isFinalResult", "true") == "false":
+            continue
+        expression = next((child for child in one if child.tag != "Extension"), None)
+        slope, shift = _line(expression, plain, 0)
+        transformed += 1
+    if transformed > 1 or slope <= 0:
+        raise ModelRefused("An Output is read with one transformed number, which rises with the predicted one.")
+    if not transformed and (factor, constant) == (1.0, 0.0):
+        return float
+    return lambda score: (score * factor + constant) * slope + shift
+
+
+def _line(expression: Element | None, names: list[str], depth: int) -> tuple[float, float]:
+    """The slope and the constant of an Output's expression of the predicted number."""
+    if expression is not None and expression.tag == "FieldRef" and expression.get("field") in names:
+        return 1.0, 0.0
+    parts = [] if expression is None else [child for child in expression if child.tag != "Extension"]
+    operator = "" if expression is None else expression.get("function", "")
+    known = expression is not None and expression.tag == "Apply" and operator in ("+", "-", "*", "/")
+    if not known or len(parts) != 2 or depth > 16 or set(expression.attrib) != {"function"}:  # type: ignore[union-attr]
+        raise ModelRefused(
+            "An Output is read whose transformed number is +, -, * or / of the predicted one and a number."
+        )
+    if parts[0].tag == "Constant" and operator in ("+", "*"):
+        parts.reverse()
+    if parts[1].tag != "Constant":
+        raise ModelRefused(
+            "An Output is read whose transformed number is +, -, * or / of the predicted one and a number."
+        )
+    slope, shift = _line(parts[0], names, depth + 1)
+    by = finite((parts[1].text or "").strip(), "Constant")
+    if operator in ("*", "/"):
+        factor = by if operator == "*" else 1 / by if by else 0.0
+        return slope * factor, shift * factor
+    return slope, shift + (by if operator == "+" else -by)

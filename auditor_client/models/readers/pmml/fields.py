@@ -1,0 +1,578 @@
+"""PMML's fields, transformations and predicates, as tests of declared columns.
+
+A field is a function of one declared column. A predicate is true, false or unknown, which it is where a field that it
+compares is missing; so it becomes a diagram of tests with three ways out.
+"""
+
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from xml.etree.ElementTree import Element  # the type; defusedxml parses
+
+import numpy as np
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.nameable import nameable_column
+from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers.inputs import (
+    InputTest,
+    ModelInput,
+    float32_at_most,
+    float32_below,
+    one_of,
+)
+from auditor_client.models.readers.tree_tables import TestTable, tree_table
+from auditor_client.models.tree import examples
+from shared.contract.rules import Predicate
+from shared.contract.schema import Column, Value
+from shared.scores.documents import ScoreTree
+from shared.wire import limits
+
+_OPERATORS: Final = {
+    "equal": "eq", "notEqual": "ne", "lessThan": "lt", "lessOrEqual": "le", "greaterThan": "gt", "greaterOrEqual": "ge",
+}  # fmt: skip
+
+_ITEM: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)')
+
+
+def attribute(element: Element, name: str) -> str:
+    """An attribute that has to be there."""
+    value = element.get(name)
+    if value is None:
+        raise ModelRefused(f"A PMML element {element.tag!r} has no attribute {name!r}.")
+    return value
+
+
+def number(element: Element, name: str, default: float | None = None) -> float:
+    """An attribute that is a finite number."""
+    text = element.get(name)
+    if text is None and default is not None:
+        return default
+    return finite(attribute(element, name), f"{element.tag}.{name}")
+
+
+def finite(text: str, what: str) -> float:
+    """A finite number."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ModelRefused(f"{what} is {text[:40]!r}, and has to be a finite number.")
+    return found
+
+
+def array(element: Element) -> list[str]:
+    """The items of an Array: words, or texts in quotation marks."""
+    found = _ITEM.findall(element.text or "")
+    return [re.sub(r"\\(.)", r"\1", quoted) if quoted or not word else word for quoted, word in found]
+
+
+@dataclass(frozen=True, slots=True)
+class PmmlField:
+    """A field as a function of one declared column.
+
+    Attributes:
+        column: The declared column.
+        single: Whether a number becomes a float32 before it is compared.
+        results: Of a category or boolean column, what each value becomes; None: itself.
+        cuts: Of an ordered column that is cut into intervals, each interval's upper end, whether the end belongs to it,
+            and what numbers in it become; the last end is infinite. None: the number itself.
+        slope: Of an ordered column, what its number is multiplied with.
+        shift: And what is added then.
+        replacement: What stands for a missing value; None: it stays missing.
+    """
+
+    column: Column
+    single: bool = False
+    results: Mapping[Value, str | float] | None = None
+    cuts: tuple[tuple[float, bool, str | float], ...] | None = None
+    slope: float = 1.0
+    shift: float = 0.0
+    replacement: str | None = None
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether it is missing for somebody."""
+        return self.column.nullable and self.replacement is None
+
+    def answer(self, value: Value, op: str, texts: Sequence[str]) -> bool:
+        """A test's answer for a value of a category or boolean column."""
+        made = value if self.results is None else self.results[value]
+        if op in ("eq", "ne", "in"):
+            return any(same(made, text) for text in texts) != (op == "ne")
+        return InputTest(op, finite(texts[0], "A predicate's value")).answer(float(made))  # type: ignore[arg-type]
+
+
+def same(made: Value, text: str) -> bool:
+    """Whether a value is what a PMML text says: a truth value may be written as a number."""
+    if isinstance(made, bool):
+        return text.lower() in (("true", "1", "1.0") if made else ("false", "0", "0.0"))
+    if isinstance(made, str):
+        return made == text
+    try:
+        return float(text) == made
+    except ValueError:
+        return False
+
+
+@dataclass(slots=True)
+class Fields:
+    """All fields that a model can name.
+
+    Attributes:
+        request: What is asked for.
+        types: The DataDictionary's type of each field.
+        valid: The values that it lists for some.
+        known: Fields that were made.
+        derived: Elements of derived fields by their name.
+        mining: Elements of mining fields by their name.
+    """
+
+    request: ModelRequest
+    types: dict[str, str]
+    valid: dict[str, list[str]]
+    derived: dict[str, Element]
+    mining: dict[str, Element]
+    names: dict[str, str]
+    known: dict[str, PmmlField] = field(default_factory=dict)
+    depth: int = 0
+
+    def __getitem__(self, name: str) -> PmmlField:
+        """A field.
+
+        Raises:
+            ModelRefused: It is not known, mixes columns, or its column may not be named.
+        """
+        if name not in self.known:
+            self.depth += 1
+            if self.depth > 32:
+                raise ModelRefused(f"The field {name!r} is derived from itself.")
+            self.known[name] = self.derive(self.derived[name]) if name in self.derived else self._raw(name)
+            self.depth -= 1
+        return self.known[name]
+
+    def is_used(self, name: str) -> bool:
+        """Whether the model names a field of the dictionary."""
+        return name in self.known and name not in self.derived
+
+    def _raw(self, name: str) -> PmmlField:
+        column = nameable_column(self.names.get(name, name), self.request.schema)
+        mining = self.mining.get(name)
+        replacement = None
+        if mining is not None:
+            if mining.get("outliers", "asIs") != "asIs":
+                raise ModelRefused(f"Field {name!r}: outliers as {mining.get('outliers')!r} are not read.")
+            replacement = mining.get("missingValueReplacement")
+            treatment = mining.get("invalidValueTreatment", "returnInvalid")
+            listed = self.valid.get(name, [])
+            if len(listed) > limits.CATEGORIES_PER_COLUMN_MAX:
+                raise ModelRefused(f"Field {name!r} lists more than {limits.CATEGORIES_PER_COLUMN_MAX} values.")
+            texts = set(listed)
+            unknown = [
+                value
+                for value in column.values
+                if value not in texts and not (isinstance(value, bool) and any(same(value, text) for text in listed))
+            ]
+            if listed and unknown and treatment != "asIs":
+                raise ModelRefused(
+                    f"Field {name!r}: the dataset declares {unknown[:3]}, for which the model is invalid: have it "
+                    "declared as it was in training."
+                )
+        if self.types.get(name) == "string" and column.ordered:
+            raise ModelRefused(f"Field {name!r} is a text in PMML, and the dataset declares {column.type}.")
+        return PmmlField(column, single=self.types.get(name) == "float", replacement=replacement)
+
+    def derive(self, element: Element) -> PmmlField:
+        """The field that a DerivedField makes of another one."""
+        expression = next((child for child in element if child.tag != "Value"), None)
+        kind = None if expression is None else expression.tag
+        if expression is not None and kind == "Apply":
+            return self._applied(expression, 0)
+        if expression is None or kind not in ("FieldRef", "NormContinuous", "NormDiscrete", "Discretize", "MapValues"):
+            raise ModelRefused(f"A derived field by {kind!r} is not read.")
+        if kind == "MapValues":
+            pairs = expression.findall("FieldColumnPair")
+            if len(pairs) != 1:
+                raise ModelRefused("MapValues of several fields is not read.")
+            return _mapped(self[attribute(pairs[0], "field")], expression, pairs[0])
+        source = self[attribute(expression, "field")]
+        missing = expression.get("mapMissingTo")
+        if missing is not None and source.column.nullable:
+            raise ModelRefused(f"{kind} with mapMissingTo is not read for a column that may be missing.")
+        if kind == "FieldRef":
+            return self._cast(source, element.get("dataType", ""))
+        return {"NormContinuous": _normed, "NormDiscrete": _indicator, "Discretize": _cut}[kind](source, expression)
+
+    @staticmethod
+    def _cast(source: PmmlField, data_type: str) -> PmmlField:
+        """A field as another type: a float is rounded before it is compared."""
+        column = source.column
+        if data_type in ("integer", "boolean") and column.type == "number":
+            raise ModelRefused(f"A derived field that casts {column.name!r} to {data_type} is not read.")
+        return replace(source, single=True) if data_type == "float" and column.ordered else source
+
+    def _applied(self, expression: Element, depth: int) -> PmmlField:
+        """Arithmetic of one field with constants, as scalers are exported."""
+        operator, parts = attribute(expression, "function"), list(expression)
+        if operator not in ("+", "-", "*", "/") or len(parts) != 2 or depth > 16 or expression.get("mapMissingTo"):
+            raise ModelRefused(f"Apply is read of +, -, * and / of a field and a number, and not {operator[:40]!r}.")
+        if parts[0].tag == "Constant" and operator in ("+", "*"):
+            parts.reverse()
+        inner, constant = parts
+        if constant.tag != "Constant" or inner.tag not in ("FieldRef", "Apply"):
+            raise ModelRefused("Apply is read of a field and a number.")
+        by = finite((constant.text or "").strip(), "Constant")
+        source = self[attribute(inner, "field")] if inner.tag == "FieldRef" else self._applied(inner, depth + 1)
+        _plain(source, "Apply")
+        if not source.column.ordered or (operator in ("*", "/") and by == 0):
+            raise ModelRefused("Apply is read of numbers, and of a factor that is not 0.")
+        factor = {"*": by, "/": 1 / by if by else 1.0}.get(operator, 1.0)
+        added = {"+": by, "-": -by}.get(operator, 0.0)
+        return PmmlField(source.column, slope=source.slope * factor, shift=source.shift * factor + added)
+
+
+def _plain(source: PmmlField, what: str) -> PmmlField:
+    if source.results is not None or source.cuts is not None or source.replacement is not None:
+        raise ModelRefused(f"{what} of a field that is derived or replaced itself is not read.")
+    return source
+
+
+def _normed(source: PmmlField, expression: Element) -> PmmlField:
+    points = expression.findall("LinearNorm")
+    if len(points) != 2 or expression.get("outliers", "asIs") != "asIs" or not source.column.ordered:
+        raise ModelRefused("NormContinuous is read with two LinearNorm, and outliers as they are.")
+    _plain(source, "NormContinuous")
+    (x1, y1), (x2, y2) = ((number(point, "orig"), number(point, "norm")) for point in points)
+    if x1 == x2:
+        raise ModelRefused("NormContinuous has twice the same point.")
+    slope = (y2 - y1) / (x2 - x1)
+    return PmmlField(source.column, slope=slope * source.slope, shift=y1 - slope * x1 + slope * source.shift)
+
+
+def _indicator(source: PmmlField, expression: Element) -> PmmlField:
+    text = attribute(expression, "value")
+    _plain(source, "NormDiscrete")
+    if source.column.ordered:
+        raise ModelRefused("NormDiscrete of numbers is not read.")
+    return PmmlField(source.column, results={value: float(same(value, text)) for value in source.column.values})
+
+
+def _mapped(source: PmmlField, expression: Element, pair: Element) -> PmmlField:
+    _plain(source, "MapValues")
+    table = expression.find("InlineTable")
+    if table is None or source.column.ordered or expression.get("mapMissingTo") is not None:
+        raise ModelRefused("MapValues is read for categories, with an InlineTable and without mapMissingTo.")
+    into, out = attribute(pair, "column"), attribute(expression, "outputColumn")
+    rows = [{cell.tag: (cell.text or "").strip() for cell in row} for row in table]
+    numeric = expression.get("dataType", "string") in ("integer", "float", "double")
+    results: dict[Value, str | float] = {}
+    for value in source.column.values:
+        found = next((row.get(out) for row in rows if same(value, row.get(into, ""))), expression.get("defaultValue"))
+        if found is None:
+            raise ModelRefused(
+                f"MapValues makes {value!r} of column {source.column.name!r} missing, which is not read."
+            )
+        results[value] = finite(found, "MapValues") if numeric else found
+    return PmmlField(source.column, results=results)
+
+
+def _cut(source: PmmlField, expression: Element) -> PmmlField:
+    _plain(source, "Discretize")
+    bins = expression.findall("DiscretizeBin")
+    made: list[tuple[float, bool, str | float]] = []
+    low, closed = -math.inf, False  # the end of what is covered so far, and whether it is
+    for one in bins:
+        interval = one.find("Interval")
+        if interval is None or not source.column.ordered:
+            raise ModelRefused("Discretize is read for numbers, with an Interval in each bin.")
+        left, right = (interval.get(side) for side in ("leftMargin", "rightMargin"))
+        begin = -math.inf if left is None else finite(left, "leftMargin")
+        end = math.inf if right is None else finite(right, "rightMargin")
+        kind = attribute(interval, "closure")
+        starts = not kind.startswith("closed")  # then the margin belongs to the bin before
+        if not (begin == low and begin < end and (begin == -math.inf or starts == closed)):
+            raise ModelRefused("Discretize is read where its bins follow one another without gaps.")
+        made.append((end, kind.endswith("Closed"), attribute(one, "binValue")))
+        low, closed = end, kind.endswith("Closed")
+    if not made or low != math.inf:
+        raise ModelRefused("Discretize is read where its bins cover all numbers.")
+    return PmmlField(source.column, cuts=tuple(made))
+
+
+class Diagram:
+    """Tests with ways on: what a predicate, a tree or a list of rules becomes, node by node.
+
+    Attributes:
+        nodes: Each a test and the nodes behind its two answers, or a leaf's value.
+    """
+
+    def __init__(self, fields: Fields) -> None:
+        self.fields = fields
+        self.nodes: list[Any] = []
+        self._asked = 0
+
+    def leaf(self, value: float) -> int:
+        """A leaf; NaN is where there is no prediction."""
+        return self._add(float(value))
+
+    def step(self, node: Hashable) -> Any:
+        """What `tree_table` asks of a node."""
+        return self.nodes[node]  # type: ignore[call-overload]
+
+    def table(self, root: int, tests: TestTable) -> ScoreTree:
+        """The diagram as a table of a score document.
+
+        Raises:
+            ModelRefused: It gives no prediction for a record that the dataset admits; the text has one.
+        """
+        return tree_table(self._complete(root) if self._has_gaps(root) else root, self.step, tests)
+
+    def _has_gaps(self, root: int) -> bool:
+        """Whether some way leads to a leaf without prediction, be it one that nobody takes."""
+        waiting, seen = [root], {root}
+        while waiting:
+            made = self.nodes[waiting.pop()]
+            if isinstance(made, float):
+                if math.isnan(made):
+                    return True
+                continue
+            waiting += [child for child in made[1:] if child not in seen]
+            seen.update(made[1:])
+        return False
+
+    def _complete(self, root: int) -> int:
+        """The diagram without the ways that no admitted record takes: values of a column that exclude one another."""
+        predicates = [made[0] for made in self.nodes if isinstance(made, tuple) and isinstance(made[0], Predicate)]
+        by_name = self.fields.request.schema.by_name
+        values = {
+            name: examples(by_name[name], [test for test in predicates if test.column == name])
+            for name in dict.fromkeys(test.column for test in predicates)
+        }
+        answers = {
+            test: sum(1 << index for index, value in enumerate(values[test.column]) if test.matches(value))
+            for test in set(predicates)
+        }
+        everything = {name: (1 << len(listed)) - 1 for name, listed in values.items()}
+        done: dict[tuple[int, frozenset[tuple[str, int]]], int] = {}
+        waiting: list[tuple[int, dict[str, int], bool]] = [(root, {}, False)]
+        while waiting:
+            node, state, ready = waiting.pop()
+            key, made = (node, frozenset(state.items())), self.nodes[node]
+            if key in done:
+                continue
+            if isinstance(made, float):
+                if math.isnan(made):
+                    raise _no_prediction({name: values[name][_lowest(mask)] for name, mask in state.items()})
+                done[key] = node
+                continue
+            ways = self._ways(made, state, answers, everything)
+            keys = [(child, frozenset(there.items())) for child, there in ways]
+            if not ready:
+                waiting.append((node, state, True))
+                waiting += [(child, there, False) for child, there in reversed(ways)]
+            elif len(ways) == 1:
+                done[key] = done[keys[0]]
+            else:
+                done[key] = self._add((made[0], *(done[one] for one in keys)))
+        return done[root, frozenset()]
+
+    @staticmethod
+    def _ways(
+        made: Any, state: dict[str, int], answers: Mapping[Predicate, int], everything: Mapping[str, int]
+    ) -> list[tuple[int, dict[str, int]]]:
+        """The nodes behind a test that somebody reaches, with the values that are left there."""
+        test, yes, no = made
+        if isinstance(test, bool):
+            return [(yes if test else no, state)]
+        arriving = state.get(test.column, everything[test.column])
+        sides = ((yes, arriving & answers[test]), (no, arriving & ~answers[test]))
+        return [(child, {**state, test.column: mask}) for child, mask in sides if mask]
+
+    def predicate(self, element: Element, yes: int, no: int, unknown: int) -> int:
+        """A predicate with three ways out; a nest of them is followed once for each way, so that is bounded."""
+        self._asked += 1
+        if self._asked > limits.SCORE_NODES_MAX:
+            raise ModelRefused("The model's predicates are nested too deeply.")
+        match element.tag:
+            case "True":
+                return yes
+            case "False":
+                return no
+            case "SimplePredicate":
+                return self._simple(element, yes, no, unknown)
+            case "SimpleSetPredicate":
+                return self._set(element, yes, no, unknown)
+            case "CompoundPredicate":
+                return self._compound(element, yes, no, unknown)
+        raise ModelRefused(f"The predicate {element.tag!r} is not read.")
+
+    def _add(self, made: Any) -> int:
+        if len(self.nodes) >= limits.SCORE_NODES_MAX:
+            raise ModelRefused("The model has too many tests.")
+        self.nodes.append(made)
+        return len(self.nodes) - 1
+
+    def _simple(self, element: Element, yes: int, no: int, unknown: int) -> int:
+        named = self.fields[attribute(element, "field")]
+        operator = attribute(element, "operator")
+        if operator in ("isMissing", "isNotMissing"):
+            present, gone = (no, yes) if operator == "isMissing" else (yes, no)
+            return self._missing(named, gone, present)
+        if operator not in _OPERATORS:
+            raise ModelRefused(f"The operator {operator[:40]!r} is not read.")
+        return self._tested(named, _OPERATORS[operator], [attribute(element, "value")], (yes, no, unknown))
+
+    def _set(self, element: Element, yes: int, no: int, unknown: int) -> int:
+        listed = element.find("Array")
+        if listed is None:
+            raise ModelRefused("A SimpleSetPredicate has no Array.")
+        ways = {"isIn": (yes, no, unknown), "isNotIn": (no, yes, unknown)}.get(element.get("booleanOperator", ""))
+        if ways is None:
+            raise ModelRefused("A SimpleSetPredicate has another operator than isIn and isNotIn.")
+        return self._tested(self.fields[attribute(element, "field")], "in", array(listed), ways)
+
+    def _compound(self, element: Element, yes: int, no: int, unknown: int) -> int:
+        parts = [child for child in element if child.tag != "Extension"]
+        operator = attribute(element, "booleanOperator")
+        if operator == "surrogate":
+            onward = unknown
+            for part in reversed(parts):
+                onward = self.predicate(part, yes, no, onward)
+            return onward
+        if operator in ("and", "or"):
+            known, maybe = (yes if operator == "and" else no), unknown
+            for part in reversed(parts):
+                ways = ((known, no), (maybe, no)) if operator == "and" else ((yes, known), (yes, maybe))
+                known, maybe = (self.predicate(part, *way, maybe) for way in ways)
+            return known
+        if operator == "xor":
+            state = {0: no, 1: yes}  # the way on, by whether an odd number has been true
+            for part in reversed(parts):
+                state = {parity: self.predicate(part, state[1 - parity], state[parity], unknown) for parity in (0, 1)}
+            return state[0]
+        raise ModelRefused(f"The operator {operator[:40]!r} of a CompoundPredicate is not read.")
+
+    def _missing(self, named: PmmlField, gone: int, present: int) -> int:
+        if not named.may_be_missing:
+            return present
+        return self._add((Predicate(column=named.column.name, op="is_missing"), gone, present))
+
+    def _tested(self, named: PmmlField, op: str, texts: list[str], ways: tuple[int, int, int]) -> int:
+        yes, no, unknown = ways
+        column = named.column
+        if named.replacement is not None and column.nullable:
+            instead = column.model_copy(update={"nullable": False})
+            filled = yes if _of_replacement(named, op, texts) else no
+            known = self._tested(_changed(named, instead), op, texts, ways)
+            return self._add((Predicate(column=column.name, op="is_missing"), filled, known))
+        for_all = self._of_values(named, op, texts, yes, no)
+        return self._missing(named, unknown, for_all)
+
+    def _of_values(self, named: PmmlField, op: str, texts: list[str], yes: int, no: int) -> int:
+        """The test for those whose value is not missing."""
+        column = named.column
+        if named.cuts is not None:
+            onward = -1
+            for end, closed, result in reversed(named.cuts):
+                way = yes if any(same(result, text) for text in texts) != (op == "ne") else no
+                if op not in ("eq", "ne", "in"):
+                    raise ModelRefused("Bins are compared for equality.")
+                if onward == -1:
+                    onward = way
+                else:
+                    onward = self._add((_known(column, InputTest("le" if closed else "lt", end)), way, onward))
+            return onward
+        if not column.ordered:
+            values = [value for value in column.values if named.answer(value, op, texts)]
+            return self._add((one_of(column, values, missing=False), yes, no))
+        if (named.slope, named.shift) != (1.0, 0.0):
+            raise ModelRefused("A test of a scaled number is not read.")
+        if op == "in":
+            listed = frozenset(finite(text, "A value") for text in texts)
+            return self._add((_known(column, InputTest("in", listed)), yes, no))
+        value = finite(texts[0], "A predicate's value")
+        if named.single and op in ("eq", "ne") and column.type != "integer":
+            raise ModelRefused("A test of single-precision numbers for equality is not read.")
+        if not named.single or op in ("eq", "ne"):
+            return self._add((_known(column, InputTest(op, value)), yes, no))  # type: ignore[arg-type]
+        below = (float32_at_most if op in ("le", "gt") else float32_below)(float(np.float32(value)))
+        ways = (yes, no) if op in ("le", "lt") else (no, yes)
+        return self._add((_known(column, below), *ways))
+
+    def alone(self, predicates: Sequence[Element]) -> bool:
+        """Whether some predicates of one column cover all its values that are not missing."""
+        tags = {element.tag for element in predicates}
+        if not tags <= {"SimplePredicate", "SimpleSetPredicate"}:
+            return False
+        fields = [self.fields[attribute(element, "field")] for element in predicates]
+        if len({one.column.name for one in fields}) != 1 or any(one.cuts for one in fields):
+            return any(one.cuts for one in fields) and self._covers_bins(fields, predicates)
+        if any("issing" in element.get("operator", "") for element in predicates):
+            return False
+        column = fields[0].column
+        own = Diagram(self.fields)
+        yes, no = own.leaf(1.0), own.leaf(0.0)
+        roots = [own.predicate(element, yes, no, no) for element in predicates]
+        tests = [made[0] for made in own.nodes if isinstance(made, tuple) and isinstance(made[0], Predicate)]
+        return all(
+            any(own.walk(root, value) == 1.0 for root in roots)
+            for value in examples(column, tests)
+            if value is not None
+        )
+
+    def _covers_bins(self, fields: Sequence[PmmlField], predicates: Sequence[Element]) -> bool:
+        first = fields[0]
+        if any(one is not first for one in fields) or first.cuts is None:
+            return False
+        named: set[str | float | None] = set()
+        for element in predicates:
+            listed = element.find("Array")
+            if element.get("operator", element.get("booleanOperator")) not in ("equal", "isIn"):
+                return False
+            named |= set(array(listed)) if listed is not None else {element.get("value")}
+        return {result for _, _, result in first.cuts} <= named
+
+    def walk(self, node: int, value: Value | None) -> float:
+        """The leaf that one column's value reaches."""
+        while isinstance(made := self.nodes[node], tuple):
+            test = made[0]
+            node = made[1] if (test if isinstance(test, bool) else test.matches(value)) else made[2]
+        return float(made)
+
+
+def _lowest(mask: int) -> int:
+    """The index of the lowest bit."""
+    return (mask & -mask).bit_length() - 1
+
+
+def _no_prediction(record: Mapping[str, Value | None]) -> ModelRefused:
+    shown = ", ".join(f"{name} = {'missing' if value is None else value}" for name, value in record.items())
+    return ModelRefused(
+        f"The model gives no prediction for some people whom the dataset admits, such as {shown or 'everybody'}. Have "
+        "the columns declared as they were in training, or give the model a default."
+    )
+
+
+def _known(column: Column, test: InputTest) -> Predicate | bool:
+    """A test of an ordered column that is not missing there."""
+    return ModelInput(column.model_copy(update={"nullable": False}), None).predicate(test)
+
+
+def _changed(named: PmmlField, column: Column) -> PmmlField:
+    return PmmlField(column, named.single, named.results, named.cuts, named.slope, named.shift)
+
+
+def _of_replacement(named: PmmlField, op: str, texts: list[str]) -> bool:
+    """The answer for what stands for a missing value."""
+    if named.results is not None or named.cuts is not None:
+        raise ModelRefused("A replaced value behind a transformation is not read.")
+    text = named.replacement or ""
+    if not named.column.ordered:
+        value = next((one for one in named.column.values if same(one, text)), text)
+        return any(same(value, one) for one in texts) != (op == "ne")
+    filled = finite(text, "missingValueReplacement")
+    listed = frozenset(finite(one, "A value") for one in texts)
+    return InputTest(op, listed if op == "in" else min(listed)).answer(filled)  # type: ignore[arg-type]

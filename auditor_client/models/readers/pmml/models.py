@@ -1,0 +1,504 @@
+"""PMML's models, each as a score document and what decides about it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from xml.etree.ElementTree import Element  # the type; defusedxml parses
+
+from auditor_client.errors import ModelRefused
+from auditor_client.models.favourable import favourable_classes
+from auditor_client.models.read_model import ReadModel
+from auditor_client.models.readers.decisions import Adding, by_choice, one_number, two_classes
+from auditor_client.models.readers.links import exp, logistic
+from auditor_client.models.readers.pmml.dictionary import predicted_number, rescaled
+from auditor_client.models.readers.pmml.fields import Diagram, Fields, PmmlField, attribute, number, same
+from auditor_client.models.readers.pmml.networks import network
+from auditor_client.models.readers.pmml.terms import PmmlModel, indicator, number_term, product
+from auditor_client.models.readers.pmml.vectors import vector_machine
+from auditor_client.models.readers.tree_tables import TestTable, made, tree_of_rules
+from shared.contract.rules import Predicate, Rule
+from shared.scores.documents import Axis, RuleTerm, ScoreTree, TableTerm, Term, Terms, Trees
+
+MODELS: Final = (
+    "TreeModel", "RegressionModel", "GeneralRegressionModel", "Scorecard", "RuleSetModel", "NaiveBayesModel",
+    "NeuralNetwork", "SupportVectorMachineModel", "MiningModel",
+)  # fmt: skip
+READ: Final = f"Read are PMML 4.0 to 4.4 with {', '.join(MODELS)} and the usual transformations."
+_MISSING: Final = ("none", "lastPrediction", "nullPrediction", "defaultChild")
+_IMAGES: Final[dict[str, Callable[[float], float] | None]] = {
+    "none": None, "identity": None, "exp": exp, "log": exp, "logit": logistic, "softmax": logistic,
+}  # fmt: skip
+
+
+def decide(model: PmmlModel) -> ReadModel:
+    """Read a model element.
+
+    Raises:
+        ModelRefused: It is not known, or some of it is not.
+    """
+    if model.classifies and rescaled(model.element) != (1.0, 0.0):
+        raise ModelRefused("Targets that rescale a class are not read.")
+    readers: dict[str, Callable[[PmmlModel], ReadModel]] = {
+        "TreeModel": _tree, "RegressionModel": _regression, "GeneralRegressionModel": _general, "Scorecard": _scorecard,
+        "RuleSetModel": _rules, "NaiveBayesModel": _bayes, "NeuralNetwork": network,
+        "SupportVectorMachineModel": vector_machine, "MiningModel": _mining,
+    }  # fmt: skip
+    if model.element.tag not in readers:
+        raise ModelRefused(f"{model.element.tag[:40]} is not read. {READ}")
+    return readers[model.element.tag](model)
+
+
+def _number(document: Adding, model: PmmlModel, image: Callable[[float], float] | None = None) -> ReadModel:
+    """A model that predicts a number, as its Targets and its Output give it."""
+    given, own = predicted_number(model.element), image or float
+    return one_number(document, model.request, model.provenance, image=lambda score: given(own(score)))
+
+
+def _labelled(diagram: Diagram, root: int, labels: list[str], model: PmmlModel) -> ReadModel:
+    """A diagram whose leaves are indices of labels."""
+    tests = TestTable()
+    table = diagram.table(root, tests)
+    wanted = favourable_classes(labels, model.request.favourable)
+    if model.request.above is not None:
+        raise ModelRefused("The model decides without a score: leave `above` out.")
+    tree = tree_of_rules(
+        table, tests.tests, model.request.schema, lambda value: (labels[int(value)], labels[int(value)] in wanted)
+    )
+    if tree is not None:
+        return ReadModel(tree, provenance=model.provenance)
+    values = tuple(float(labels[int(value)] in wanted) for value in table.values)
+    document = made(
+        Trees,
+        kind="trees",
+        precision="float64",
+        tests=tests.tests,
+        trees=(table.model_copy(update={"values": values}),),
+    )
+    names = (" or ".join(label for label in labels if label not in wanted), " or ".join(map(str, wanted)))
+    asked = replace(model.request, favourable=[names[1]])
+    return two_classes(document, asked, model.provenance, classes=names, decides=lambda score: score > 0.5, shares=None)
+
+
+def tree_diagram(model: PmmlModel, value: Callable[[Element], float], diagram: Diagram) -> int:
+    """The diagram of a TreeModel.
+
+    Args:
+        model: The model.
+        value: What a node that scores is worth.
+        diagram: Which grows.
+    """
+    element = model.element
+    strategy = element.get("missingValueStrategy", "none")
+    if strategy not in _MISSING:
+        raise ModelRefused(f"missingValueStrategy {strategy[:40]!r} is not read. Read are {', '.join(_MISSING)}.")
+    last = element.get("noTrueChildStrategy", "returnNullPrediction") == "returnLastPrediction"
+    nothing = diagram.leaf(math.nan)
+
+    def walk(node: Element, depth: int) -> int:
+        if depth > 300:
+            raise ModelRefused("The tree is nested too deeply.")
+        children = [child for child in node if child.tag == "Node"]
+        scored = node.get("score") is not None or node.find("ScoreDistribution") is not None
+        own = diagram.leaf(value(node)) if scored else nothing
+        if not children:
+            return own
+        entries = {child.get("id", str(index)): walk(child, depth + 1) for index, child in enumerate(children)}
+        unknown = {"lastPrediction": own, "nullPrediction": nothing}.get(strategy, -1)
+        if strategy == "defaultChild":
+            unknown = entries.get(node.get("defaultChild", ""), nothing)
+        predicates = [_predicate(child) for child in children]
+        onward = own if last else nothing
+        ways = list(entries.values())
+        if len(ways) != len(children):
+            raise ModelRefused("Two nodes of the tree have the same id.")
+        if diagram.alone(predicates):  # nobody gets past the last
+            onward = ways[-1]
+        for predicate, entry in zip(reversed(predicates), reversed(ways), strict=True):
+            gone = (own if last else nothing) if unknown == -1 and predicate is predicates[-1] else onward
+            onward = diagram.predicate(predicate, entry, onward, gone if unknown == -1 else unknown)
+        return onward
+
+    root = element.find("Node")
+    if root is None:
+        raise ModelRefused("A TreeModel has no node.")
+    entry = walk(root, 0)
+    return diagram.predicate(_predicate(root), entry, nothing, nothing)
+
+
+def _predicate(node: Element) -> Element:
+    tags = ("True", "False", "SimplePredicate", "SimpleSetPredicate", "CompoundPredicate")
+    found = next((child for child in node if child.tag in tags), None)
+    if found is None:
+        raise ModelRefused(f"A {node.tag} has no predicate.")
+    return found
+
+
+def _winner(node: Element) -> str:
+    """A node's class: its score, or that with most records."""
+    if (score := node.get("score")) is not None:
+        return score
+    shares = node.findall("ScoreDistribution")
+    return attribute(max(shares, key=lambda share: number(share, "recordCount")), "value")
+
+
+def _tree(model: PmmlModel) -> ReadModel:
+    diagram = Diagram(model.fields)
+    if not model.classifies:
+        return _number(_tree_document([model], None, mean=False), model)
+    labels: list[str] = list(model.classes)
+
+    def value(node: Element) -> float:
+        label = _winner(node)
+        if label not in labels:
+            labels.append(label)
+        return float(labels.index(label))
+
+    root = tree_diagram(model, value, diagram)
+    return _labelled(diagram, root, labels, model)
+
+
+def _tree_document(
+    models: Sequence[PmmlModel], value: Callable[[Element], float] | None, *, mean: bool, weights: Sequence[float] = ()
+) -> Trees:
+    """TreeModels that are added, each times its weight."""
+    tests = TestTable()
+    tables = []
+    worth = value or (lambda node: number(node, "score"))
+    for model, weight in zip(models, weights or [1.0] * len(models), strict=True):
+        diagram = Diagram(model.fields)
+        root = tree_diagram(model, _times(worth, weight), diagram)
+        tables.append(diagram.table(root, tests))
+    return made(Trees, kind="trees", precision=models[0].precision, tests=tests.tests, trees=tuple(tables), mean=mean)
+
+
+def _times(worth: Callable[[Element], float], weight: float) -> Callable[[Element], float]:
+    return lambda node: weight * worth(node)
+
+
+def _votes(label: str) -> Callable[[Element], float]:
+    return lambda node: float(_winner(node) == label)
+
+
+def _shares(label: str) -> Callable[[Element], float]:
+    return lambda node: _share(node, label)
+
+
+def _regression_table(table: Element, fields: Fields) -> Terms:
+    base = number(table, "intercept", 0.0)
+    terms: list[Term] = []
+    for part in table:
+        weight = number(part, "coefficient") if part.tag != "Extension" else 0.0
+        if part.tag == "NumericPredictor":
+            named = fields[attribute(part, "name")]
+            exponent = number(part, "exponent", 1.0)
+            if exponent == 1:
+                made_terms, constant = number_term(named, weight)
+                terms += made_terms
+                base += constant
+            else:
+                terms.append(product([named] * 2 if exponent == 2 else [], weight))
+        elif part.tag == "CategoricalPredictor":
+            named = fields[attribute(part, "name")]
+            terms.append(indicator(named, attribute(part, "value"), weight, of_missing=True))
+        elif part.tag == "PredictorTerm":
+            terms.append(product([fields[attribute(one, "field")] for one in part.findall("FieldRef")], weight))
+        elif part.tag != "Extension":
+            raise ModelRefused(f"A RegressionTable with {part.tag[:40]!r} is not read.")
+    return made(Terms, kind="terms", precision="float64", base=base, terms=tuple(terms))
+
+
+def _regression(model: PmmlModel) -> ReadModel:
+    tables = model.element.findall("RegressionTable")
+    method = model.element.get("normalizationMethod", "none")
+    documents = [_regression_table(table, model.fields) for table in tables]
+    names = [table.get("targetCategory", "") for table in tables]
+    return _by_regression(documents, names, method, model)
+
+
+def _by_regression(documents: Sequence[Adding], names: list[str], method: str, model: PmmlModel) -> ReadModel:
+    if method not in _IMAGES:
+        raise ModelRefused(f"normalizationMethod {method[:40]!r} is not read. Read are {', '.join(_IMAGES)}.")
+    if not model.classifies:
+        if len(documents) != 1:
+            raise ModelRefused("A regression has one RegressionTable.")
+        return _number(documents[0], model, _IMAGES[method])
+    alone = len(documents) == 2 and isinstance(documents[1], Terms) and not documents[1].terms
+    if alone and documents[1].base == 0 and method in ("logit", "softmax"):  # type: ignore[union-attr]
+        return two_classes(
+            documents[0], model.request, model.provenance, classes=(names[1], names[0]),
+            decides=lambda score: score >= 0, shares=lambda score: (1.0 - logistic(score), logistic(score)),
+        )  # fmt: skip
+    if method == "none":
+        raise ModelRefused(
+            "A classification with normalizationMethod `none` is not read: makers mean different things by it. Save "
+            "the model with softmax or logit, or as a regression."
+        )
+    if method == "softmax" and len(documents) >= 2:
+        return by_choice(documents, model.request, model.provenance, classes=names)
+    raise ModelRefused(f"A classification of {len(documents)} tables by {method!r} is not read.")
+
+
+def _general(model: PmmlModel) -> ReadModel:
+    element = model.element
+    kind = element.get("modelType", "")
+    link = element.get("linkFunction", "identity")
+    if kind not in ("regression", "generalLinear", "generalizedLinear", "multinomialLogistic"):
+        raise ModelRefused(f"A GeneralRegressionModel of the type {kind[:40]!r} is not read.")
+    if element.get("offsetVariable") or element.get("trialsVariable") or number(element, "offsetValue", 0.0) != 0:
+        raise ModelRefused("A GeneralRegressionModel with an offset or trials is not read.")
+    lists = {name: element.find(name) for name in ("FactorList", "CovariateList", "PPMatrix", "ParamMatrix")}
+    factors = (
+        {attribute(one, "name") for one in lists["FactorList"] or ()} if lists["FactorList"] is not None else set()
+    )
+    cells: dict[str, list[tuple[str, str]]] = {}
+    for cell in lists["PPMatrix"] if lists["PPMatrix"] is not None else ():
+        cells.setdefault(attribute(cell, "parameterName"), []).append(
+            (attribute(cell, "predictorName"), attribute(cell, "value"))
+        )
+    betas: dict[str, dict[str, float]] = {}
+    for cell in lists["ParamMatrix"] if lists["ParamMatrix"] is not None else ():
+        category = cell.get("targetCategory", "")
+        betas.setdefault(category, {})[attribute(cell, "parameterName")] = number(cell, "beta")
+    documents = {name: _parameters(beta, cells, factors, model.fields) for name, beta in betas.items()}
+    method = {"multinomialLogistic": "softmax"}.get(kind, link if kind == "generalizedLinear" else "identity")
+    reference = element.get("targetReferenceCategory") or next((one for one in model.classes if one not in betas), "")
+    names = [name or next((one for one in model.classes if one != reference), "") for name in documents]
+    listed: list[Adding] = list(documents.values())
+    if model.classifies and reference:
+        listed.append(made(Terms, kind="terms", precision="float64", terms=()))
+        names.append(reference)
+    return _by_regression(listed, names, method, model)
+
+
+def _parameters(
+    beta: dict[str, float], cells: dict[str, list[tuple[str, str]]], factors: set[str], fields: Fields
+) -> Terms:
+    base, terms = 0.0, []
+    for name, weight in beta.items():
+        own = cells.get(name, [])
+        if not own:
+            base += weight
+            continue
+        covariates = [(fields[one], float(value)) for one, value in own if one not in factors]
+        named = [(fields[one], value) for one, value in own if one in factors]
+        if named and covariates:
+            raise ModelRefused("A parameter of a factor and a covariate together is not read.")
+        if len(named) == 1:
+            terms.append(indicator(*named[0], weight))
+        elif named:
+            rule = Rule(
+                all_of=tuple(Predicate(column=one.column.name, op="eq", value=_value(one, text)) for one, text in named)
+            )
+            if any(one.column.nullable or one.results is not None or one.cuts is not None for one, _ in named):
+                raise ModelRefused("Factors together are read where they are neither derived nor missing.")
+            terms.append(made(RuleTerm, rule=rule, value=weight))
+        elif len(covariates) == 1 and covariates[0][1] == 1:
+            found, constant = number_term(covariates[0][0], weight)
+            terms += found
+            base += constant
+        else:
+            powers = [one for one, exponent in covariates for _ in range(int(exponent)) if exponent in (1, 2)]
+            if any(exponent not in (1, 2) for _, exponent in covariates):
+                raise ModelRefused("Covariates are read with the exponents 1 and 2.")
+            terms.append(product(powers, weight))
+    return made(Terms, kind="terms", precision="float64", base=base, terms=tuple(terms))
+
+
+def _value(named: PmmlField, text: str) -> Any:
+    found = next((value for value in named.column.values if same(value, text)), None)
+    if found is None:
+        raise ModelRefused(f"The model knows {text[:40]!r} of {named.column.name!r}, which is not declared.")
+    return found
+
+
+def _scorecard(model: PmmlModel) -> ReadModel:
+    tests = TestTable()
+    tables: list[ScoreTree] = []
+    characteristics = model.element.find("Characteristics")
+    for one in characteristics if characteristics is not None else ():
+        if one.tag != "Characteristic":
+            continue
+        diagram = Diagram(model.fields)
+        attributes = one.findall("Attribute")
+        if any(part.find("ComplexPartialScore") is not None for part in attributes):
+            raise ModelRefused("A ComplexPartialScore is not read.")
+        nothing = diagram.leaf(math.nan)
+        leaves = [diagram.leaf(number(part, "partialScore")) for part in attributes]
+        predicates = [_predicate(part) for part in attributes]
+        plain = [p for p in predicates if p.tag.startswith("Simple") and "issing" not in p.get("operator", "")]
+        covered = bool(plain) and diagram.alone(plain)
+        onward = nothing
+        for index in reversed(range(len(attributes))):
+            if covered and predicates[index] is plain[-1]:
+                onward = diagram.predicate(predicates[index], leaves[index], leaves[index], onward)
+            else:
+                onward = diagram.predicate(predicates[index], leaves[index], onward, onward)
+        tables.append(diagram.table(onward, tests))
+    base = number(model.element, "initialScore", 0.0)
+    document = made(Trees, kind="trees", precision="float64", base=base, tests=tests.tests, trees=tuple(tables))
+    return _number(document, model)
+
+
+def _rules(model: PmmlModel) -> ReadModel:
+    rules = model.element.find("RuleSet")
+    if rules is None:
+        raise ModelRefused("A RuleSetModel has no RuleSet.")
+    selection = rules.find("RuleSelectionMethod")
+    if selection is None or selection.get("criterion") != "firstHit":
+        raise ModelRefused("Rule sets are read whose first RuleSelectionMethod is firstHit.")
+    diagram = Diagram(model.fields)
+    labels = list(model.classes)
+
+    def leaf(label: str | None) -> int:
+        if label is None:
+            return diagram.leaf(math.nan)
+        if label not in labels:
+            labels.append(label)
+        return diagram.leaf(float(labels.index(label)))
+
+    def walk(parts: list[Element], onward: int, depth: int) -> int:
+        if depth > 100:
+            raise ModelRefused("The rules are nested too deeply.")
+        for part in reversed(parts):
+            if part.tag == "SimpleRule":
+                inner = leaf(attribute(part, "score"))
+            else:
+                inner = walk([one for one in part if one.tag.endswith("Rule")], onward, depth + 1)
+            onward = diagram.predicate(_predicate(part), inner, onward, onward)
+        return onward
+
+    root = walk([one for one in rules if one.tag.endswith("Rule")], leaf(rules.get("defaultScore")), 0)
+    return _labelled(diagram, root, labels, model)
+
+
+def _bayes(model: PmmlModel) -> ReadModel:
+    """Logarithms of the shares are added; a zero share counts as the model's threshold."""
+    threshold = number(model.element, "threshold")
+    output, inputs = model.element.find("BayesOutput"), model.element.find("BayesInputs")
+    if output is None or inputs is None:
+        raise ModelRefused("A NaiveBayesModel has no inputs or no output.")
+    counts = {attribute(one, "value"): number(one, "count") for one in output.iter("TargetValueCount")}
+    if not (threshold > 0 and counts and all(count > 0 for count in counts.values())):
+        raise ModelRefused("A NaiveBayesModel is read with a positive threshold and a count for each class.")
+    terms: dict[str, list[Term]] = {label: [] for label in counts}
+    for one in inputs.findall("BayesInput"):
+        if one.find("TargetValueStats") is not None or one.find("DerivedField") is not None:
+            raise ModelRefused("A NaiveBayesModel is read whose inputs are categories.")
+        named = model.fields[attribute(one, "fieldName")]
+        pairs = {
+            attribute(pair, "value"): {attribute(c, "value"): number(c, "count") for c in pair.iter("TargetValueCount")}
+            for pair in one.findall("PairCounts")
+        }
+        if named.column.ordered or named.results is not None or named.replacement is not None:
+            raise ModelRefused("A NaiveBayesModel is read whose inputs are declared categories.")
+        axis = Axis(column=named.column.name, values=named.column.values, missing=named.column.nullable)
+        for label, listed in terms.items():
+            sums = sum(pair.get(label, 0.0) for pair in pairs.values())
+            table = []
+            for value in named.column.values:
+                count = next((pair.get(label, 0.0) for text, pair in pairs.items() if same(value, text)), None)
+                if count is None:
+                    raise ModelRefused(f"The model does not know {value!r} of {named.column.name!r}.")
+                table.append(math.log(count / sums if count > 0 else threshold))
+            listed.append(made(TableTerm, axes=(axis,), table=(*table, *[0.0] * named.column.nullable)))
+    documents = [
+        made(Terms, kind="terms", precision="float64", base=math.log(counts[label]), terms=tuple(listed))
+        for label, listed in terms.items()
+    ]
+    return by_choice(documents, model.request, model.provenance, classes=list(terms))
+
+
+def _mining(model: PmmlModel) -> ReadModel:
+    segmentation = model.element.find("Segmentation")
+    if segmentation is None:
+        raise ModelRefused("A MiningModel is read with a Segmentation.")
+    method = attribute(segmentation, "multipleModelMethod")
+    segments = segmentation.findall("Segment")
+    if not segments or any(_predicate(one).tag != "True" for one in segments):
+        raise ModelRefused("Segments are read that are for everybody: their predicate is True.")
+    inner = [next((child for child in one if child.tag.endswith(("Model", "Scorecard"))), None) for one in segments]
+    models = [replace(model, element=one) for one in inner if one is not None]
+    if any(one.element.find("Targets") is not None for one in models) and method != "modelChain":
+        raise ModelRefused("Targets of a segment are not read.")
+    if method == "modelChain":
+        return _chain(models, model)
+    if len(models) != len(segments) or any(one.element.tag != "TreeModel" for one in models):
+        raise ModelRefused("Ensembles are read of TreeModels.")
+    weights = [number(one, "weight", 1.0) for one in segments]
+    if not model.classifies:
+        return _number(_sum(models, method, weights), model)
+    labels = list(model.classes) or sorted(
+        {_winner(node) for one in models for node in one.element.iter("Node") if node.get("score")}
+    )
+    if method in ("majorityVote", "weightedMajorityVote"):
+        own = weights if method == "weightedMajorityVote" else []
+        documents = [_tree_document(models, _votes(label), mean=False, weights=own) for label in labels]
+    elif method == "average":
+        documents = [_tree_document(models, _shares(label), mean=True) for label in labels]
+    else:
+        raise ModelRefused(
+            f"Classifications by {method[:40]!r} are not read: majorityVote, weightedMajorityVote and average are."
+        )
+    return by_choice(documents, model.request, model.provenance, classes=labels)
+
+
+def _sum(models: Sequence[PmmlModel], method: str, weights: Sequence[float]) -> Trees:
+    if method in ("sum", "average"):
+        return _tree_document(models, None, mean=method == "average")
+    if method == "weightedAverage" and len(set(weights)) == 1 and weights[0] > 0:
+        return _tree_document(models, None, mean=True)
+    raise ModelRefused(f"Numbers by {method[:40]!r} are not read: sum, average, weightedAverage of equal weights.")
+
+
+def _share(node: Element, label: str) -> float:
+    shares = {attribute(one, "value"): one for one in node.findall("ScoreDistribution")}
+    if label not in shares:
+        return 0.0
+    given = shares[label].get("probability")
+    if given is not None:
+        return number(shares[label], "probability")
+    return number(shares[label], "recordCount") / sum(number(one, "recordCount") for one in shares.values())
+
+
+def _chain(models: Sequence[PmmlModel], model: PmmlModel) -> ReadModel:
+    """A sum of trees, and a regression that only makes a probability of it: how boosted trees are exported."""
+    if len(models) != 2 or models[1].element.tag != "RegressionModel" or models[0].element.tag != "MiningModel":
+        raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
+    first, last = models
+    segmentation = first.element.find("Segmentation")
+    method = "" if segmentation is None else segmentation.get("multipleModelMethod", "")
+    parts = [] if segmentation is None else segmentation.findall("Segment")
+    if any(_predicate(one).tag != "True" for one in parts):
+        raise ModelRefused("Segments are read that are for everybody: their predicate is True.")
+    trees = [replace(first, element=child) for one in parts for child in one if child.tag == "TreeModel"]
+    if not trees or len(trees) != len(parts):
+        raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
+    document = _sum(trees, method, [number(one, "weight", 1.0) for one in parts])
+    output = first.element.find("Output")
+    fields = [] if output is None else output.findall("OutputField")
+    names = [one.get("name") for one in fields if one.get("feature", "predictedValue") == "predictedValue"]
+    tables = last.element.findall("RegressionTable")
+    factor, constant = rescaled(first.element)
+    link = last.element.get("normalizationMethod", "none")
+    predictors = list(tables[0]) if tables else []
+    plain = len(predictors) == 1 and predictors[0].tag == "NumericPredictor" and predictors[0].get("name") in names
+    if not plain or number(predictors[0], "exponent", 1.0) != 1 or any(len(one) for one in tables[1:]):
+        raise ModelRefused("The regression of a chain is read with the trees' sum as its only predictor.")
+    coefficient, intercept = number(predictors[0], "coefficient"), number(tables[0], "intercept", 0.0)
+    if coefficient <= 0 or link not in _IMAGES or any(number(one, "intercept", 0.0) != 0 for one in tables[1:]):
+        raise ModelRefused("The regression of a chain is read with a positive coefficient and a link that is known.")
+    image = _IMAGES[link] or float
+
+    def rising(score: float) -> float:
+        return image(intercept + coefficient * (score * factor + constant))
+
+    if not last.classifies:
+        return _number(document, model, rising)
+    if len(tables) != 2 or link not in ("logit", "softmax"):
+        raise ModelRefused("The regression of a chain is read of two classes by logit or softmax.")
+    names_of = (attribute(tables[1], "targetCategory"), attribute(tables[0], "targetCategory"))
+    return two_classes(
+        document, model.request, model.provenance, classes=names_of, decides=lambda score: rising(score) >= 0.5,
+        shares=lambda score: (1.0 - rising(score), rising(score)),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Derived columns: declared, linked and computed."""

@@ -1,0 +1,1 @@
+"""Datasets, budgets on them, and files that the holder reads by URL."""

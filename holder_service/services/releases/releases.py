@@ -1,0 +1,421 @@
+"""Quotes and releases: the order of work of 2-privacy §5.
+
+`prepare`: validate → price → stored release? → cheap budget check. `draw`: count → add noise. Whoever calls
+them waits for the plan's public deadline. `enter`: one transaction (limits, key and account again under lock,
+charge, entry, release) → commit → anchor. So whatever anybody can see of a release changes at a public time.
+"""
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import datetime
+
+from holder_service.domain.errors import (
+    BudgetExhausted,
+    CapExhausted,
+    Conflict,
+    InvalidRequest,
+    NoRecords,
+    NotFound,
+    VersionGone,
+)
+from holder_service.domain.ledger import Event
+from holder_service.keys.watch_seals import WatchSeals
+from holder_service.records.engines import Counts
+from holder_service.records.files import RecordFiles
+from holder_service.services.accounts import access
+from holder_service.services.accounts.populations import relation_of
+from holder_service.services.columns import columns
+from holder_service.services.datasets.column_jobs import Pace
+from holder_service.services.datasets.datasets import require_dataset, require_state
+from holder_service.services.ledger.key_rotation import Signer
+from holder_service.services.ledger.store import LedgerStore, Transaction
+from holder_service.services.releases import approvals, refining, rehearsals, watching
+from holder_service.services.releases.approvals import Unapproved
+from holder_service.services.releases.asked import (
+    AnyQuote,
+    Asked,
+    AskedRelease,
+    named_columns,
+    price_asked,
+    require_small,
+)
+from holder_service.services.releases.priced_watch import PricedWatch
+from holder_service.services.releases.refining import Refined
+from holder_service.storage import ledger, releases
+from holder_service.storage.approvals import StoredApproval
+from holder_service.storage.database import Connection
+from holder_service.storage.datasets import Dataset
+from holder_service.storage.ledger import AccountState
+from holder_service.storage.releases import Kind, ListedRelease, StoredRelease
+from shared.kinds.plans import identity_of_document
+from shared.kinds.releases import AnswerToRequest, Entered, SerialisedAnswer
+from shared.privacy.amounts import Loss
+from shared.wire import limits, nonces
+from shared.wire.canonical import canonical_bytes
+
+
+def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> AnyQuote:
+    """Price what is asked. Touches neither records nor budget, and is the same whatever the records are.
+
+    Raises:
+        NotFound, PlanRefused: As for a release; of a plan that refines another all that keeps it from being refined.
+    """
+    require_small(asked)
+    with store.database.read() as connection:
+        declared = require_dataset(connection, dataset)
+        relation = relation_of(connection, declared)
+        terms = ledger.population_balance(connection, declared.population).terms
+        named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
+        version = asked.version if asked.version is not None else declared.version
+        pinned = asked if version is None else asked.pinned(version)
+        again = asked.refines is not None and _was_answered(connection, pinned, auditor, dataset)
+        refined = _refined(connection, asked, declared, auditor, again=again)
+    priced = price_asked(pinned, declared, relation, named, refined, terms=terms)
+    of, charge = rehearsals.rehearsed(declared, priced.charge), rehearsals.charged(declared, priced.charge)
+    quoted = priced.quote(version)
+    return quoted if of is None else quoted.model_copy(update={"charge": charge, "rehearsal": of})
+
+
+def prepare(
+    store: LedgerStore, files: RecordFiles, *, auditor: str, dataset: str, asked: Asked, purpose: str | None = None
+) -> StoredRelease | StoredApproval | Unapproved | AskedRelease:
+    """Everything that comes before the records: validate, find a stored answer, price, check budget and approval.
+
+    Args:
+        purpose: What it is asked for, in the auditor's words; what was answered before is answered without it too.
+
+    Returns:
+        The stored release if this was answered before. Else, where it has to be approved and is not yet: the request
+        that waits, or that one has to be made (`request_approval`). Else what is asked with its price.
+
+    Raises:
+        NotFound: The dataset is unknown, or the release that it refines.
+        PlanRefused: It does not fit the contract, the limits, the schema or the auditor's derived columns.
+        ColumnNotReady: It names a derived column whose values are not there yet.
+        VersionGone: It pins a version that is neither current nor answered, or refines a release about one.
+        NoRecords: Nothing is loaded.
+        InvalidRequest: It says no purpose, and the dataset requires one.
+        BudgetExhausted, CapExhausted: The loss does not fit into what is left.
+        ApprovalDeclined: A budget officer said no.
+        Conflict: It is free, and the auditor had as much for nothing as anybody gets; or it refines a release that was
+            refined before, is from before a restore, or about a dataset that was declared otherwise since; or it waits
+            for an approval for another purpose.
+    """
+    require_small(asked)
+    with store.database.read() as connection:
+        state = require_state(connection, dataset, auditor, or_retired=True)
+        declared = state.dataset
+        version = asked.version if asked.version is not None else declared.version
+        if version is None:
+            raise NoRecords(f"Dataset {dataset!r} has no records yet, or none any more.")
+        pinned = asked.pinned(version)
+        document = canonical_bytes(pinned.document())
+        identity = identity_of_document(document, auditor=auditor, dataset=dataset, version=version, kind=asked.kind)
+        stored = releases.find_release(connection, identity)
+        if stored is None:
+            _require_current(declared, version)
+            _require_purpose(declared, purpose)
+            named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
+            refined = _refined(connection, asked, declared, auditor)
+            priced = price_asked(pinned, declared, state.relation, named, refined, terms=state.cap.terms)
+            awaiting = AskedRelease(priced, auditor, identity, document, purpose)
+            columns.require_usable(named, declared, files, now=store.clock())
+            _require_funds(state, awaiting.charge, now=store.clock())
+            _require_free_share(connection, awaiting)
+            _require_room(connection, awaiting)
+            found: StoredRelease | StoredApproval | Unapproved | AskedRelease
+            found = approvals.permitted(connection, state, awaiting, now=store.clock())
+        else:
+            found = stored
+    if isinstance(found, StoredRelease | StoredApproval):
+        store.ensure_anchored(found.sequence)
+    return found
+
+
+def request_approval(
+    store: LedgerStore, *, unapproved: Unapproved, proof: access.Proof, in_full: bool
+) -> Future[StoredApproval]:
+    """Have a request for an approval written down, in one transaction with all others that wait for the ledger.
+
+    Nothing is charged, nothing is kept of the budget, and no record was touched.
+
+    Args:
+        in_full: What `approvals.require_shown` returned for it.
+
+    Returns:
+        What will have the request; or one of the errors of `enter`, or ApprovalDeclined.
+    """
+    digests = approvals.column_digests(store, unapproved.asked)
+
+    def work(transaction: Transaction) -> StoredApproval:
+        access.require_in_force(transaction.connection, proof, now=transaction.now)
+        if releases.find_release(transaction.connection, unapproved.asked.identity) is not None:
+            raise Conflict("This was answered meanwhile: ask again, and you have the answer.")
+        state = _as_priced(transaction, unapproved.asked)
+        return approvals.write_down(transaction, state, unapproved.asked, digests, in_full=in_full)
+
+    return store.commit_shared(work)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DrawnRelease:
+    """A noisy answer that is not charged yet: nothing of it may be seen before `enter` has returned.
+
+    Attributes:
+        asked: What it answers.
+        answer: What it is answered, serialised.
+        sealed: Of a watch, its secret.
+    """
+
+    asked: AskedRelease
+    answer: SerialisedAnswer
+    sealed: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredRelease:
+    """A release in the ledger, and whether it is new; else the same was answered before."""
+
+    release: StoredRelease
+    new: bool
+
+
+def draw(asked: AskedRelease, *, engine: Counts, seals: WatchSeals) -> DrawnRelease:
+    """Count and add noise. Nothing is written, so a draw that is never entered was never seen.
+
+    How long this takes depends on the noise and may depend on the records: call `enter` at the public deadline.
+
+    Raises:
+        Unavailable: The records cannot be read.
+    """
+    priced = asked.priced
+    head = AnswerToRequest(
+        id=asked.identity,
+        dataset=priced.dataset.name,
+        version=priced.asked.pinned_version,
+        auditor=asked.auditor,
+        relation=priced.relation.name,
+        nonce=nonces.draw_nonce(),
+        charge=asked.charge,
+        rehearsal=rehearsals.rehearsed(priced.dataset, priced.charge),
+    )
+    answer = priced.answer(head, engine)
+    sealed = watching.begun(priced, asked.identity, seals) if isinstance(priced, PricedWatch) else None
+    return DrawnRelease(asked, SerialisedAnswer.of(answer, at_hand={priced.asked.kind: asked.document}), sealed)
+
+
+def enter(
+    store: LedgerStore, *, drawn: DrawnRelease, proof: access.Proof, signing: Signer, pace: Pace
+) -> Future[EnteredRelease]:
+    """Have a drawn answer charged and stored, in one transaction with all others that wait for the ledger.
+
+    Once the result is there, it may leave the holder.
+
+    Args:
+        store: Where it is charged.
+        drawn: The answer; its public deadline has passed.
+        proof: The key or token that it was asked with, which has to be in force still.
+        signing: What the release is signed with.
+        pace: Of this machine.
+
+    Returns:
+        What will have the new release; or the stored one, if the same was answered meanwhile (this draw is
+        dropped). Or one of these errors:
+        Unauthenticated, Forbidden: The key was withdrawn or the token has expired, or the account is disabled.
+        BudgetExhausted, CapExhausted, Conflict, VersionGone, PlanRefused: Things changed since it was priced.
+        Unavailable: The store failed; the same asked again gets what was committed, or is charged once.
+    """
+    return store.commit_shared(lambda transaction: _charge(transaction, drawn, proof, signing, pace))
+
+
+def _charge(
+    transaction: Transaction, drawn: DrawnRelease, proof: access.Proof, signing: Signer, pace: Pace
+) -> EnteredRelease:
+    """Look at everything again under the ledger's lock; then append the charge, sign and store the release.
+
+    Others share the transaction: nothing is written before the last refusal.
+    """
+    asked, priced = drawn.asked, drawn.asked.priced
+    access.require_in_force(transaction.connection, proof, now=transaction.now)
+    stored = releases.find_release(transaction.connection, asked.identity)
+    if stored is not None:
+        transaction.rest_on(stored.sequence)
+        return EnteredRelease(stored, new=False)
+    state = _as_priced(transaction, asked)
+    dataset = state.dataset
+    if isinstance(priced, PricedWatch):
+        watching.require_room(transaction.connection, priced, auditor=asked.auditor, pace=pace)
+    if dataset.rehearsal is not None:
+        transaction.require_few("rehearsal", population=dataset.population, actor=asked.auditor, whose="free answers")
+    approval = approvals.require_approved(transaction.connection, state, asked, now=transaction.now)
+    account, cap = state.account.charged(asked.charge), state.cap.charged(asked.charge)
+    pair = transaction.once(signing.in_force)  # asked under the lock: a rotation may have come between
+    entry = transaction.append(
+        rehearsals.answered(
+            dataset,
+            Event(
+                "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
+                auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=asked.charge,
+                cap=cap, account=account, detail=_detail(asked, approval),
+            ),
+        )
+    )  # fmt: skip
+    entered = Entered(
+        created=transaction.now,
+        remaining=account.remaining(transaction.now),
+        ledger=entry.position,
+        key=pair.id,
+    )
+    stored = StoredRelease(
+        id=asked.identity, auditor=asked.auditor, dataset=dataset.name, version=priced.asked.pinned_version,
+        sequence=entry.sequence, created=entry.at, body=drawn.answer.signed(entered, pair.sign_bytes),
+        kind=priced.asked.kind, refines=priced.asked.refines,
+    )  # fmt: skip
+    releases.store(transaction.connection, stored)
+    if approval is not None:
+        approvals.answered(transaction.connection, approval)
+    if drawn.sealed is not None and isinstance(priced, PricedWatch):
+        watching.keep(transaction, stored, priced, drawn.sealed, pace)
+    return EnteredRelease(stored, new=True)
+
+
+def _as_priced(transaction: Transaction, asked: AskedRelease) -> AccountState:
+    """What a priced request is charged against, if nothing that its price and admission rest on has changed since."""
+    priced = asked.priced
+    state = require_state(transaction.connection, priced.dataset.name, asked.auditor)
+    dataset = state.dataset
+    _require_current(dataset, priced.asked.version)
+    columns.resolved(transaction.connection, named_columns(priced.asked), dataset, auditor=asked.auditor)
+    if priced.refined is not None:
+        refining.require_refinable(transaction.connection, priced.refined)
+    if state.relation != priced.relation:
+        raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
+    if state.cap.terms != priced.terms:
+        raise Conflict("What the population's account adds up changed while this was answered: ask again.")
+    _require_purpose(dataset, asked.purpose)
+    _require_funds(state, asked.charge, now=transaction.now)
+    _require_free_share(transaction.connection, asked)
+    _require_room(transaction.connection, asked)
+    return state
+
+
+def require_release(
+    store: LedgerStore, *, auditor: str, dataset: str, identity: str, kind: Kind = "plan"
+) -> StoredRelease:
+    """An auditor's own stored release of a kind.
+
+    Raises:
+        NotFound: It has none of that identity about that dataset.
+    """
+    with store.database.read() as connection:
+        stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset, kind=kind)
+    if stored is None:
+        raise NotFound("You have no release of that id about that dataset.")
+    store.ensure_anchored(stored.sequence)
+    return stored
+
+
+def page(store: LedgerStore, *, auditor: str, dataset: str, kind: Kind, after: int, limit: int) -> list[ListedRelease]:
+    """An auditor's own releases of a kind about a dataset, behind an entry's number.
+
+    Raises:
+        NotFound: There never was one of that name.
+    """
+    with store.database.read() as connection:
+        of = require_dataset(connection, dataset, or_retired=True).rehearsal_of
+        found = releases.releases_of(connection, auditor=auditor, dataset=dataset, kind=kind, after=after, limit=limit)
+        return [one._replace(rehearsal_of=of) for one in found]
+
+
+def _refined(
+    connection: Connection, asked: Asked, dataset: Dataset, auditor: str, *, again: bool = False
+) -> Refined | None:
+    """The release that a plan refines, if it refines one; `again` if that was answered before."""
+    if asked.refines is None:
+        return None
+    refined = refining.find(connection, asked.refines, dataset, auditor=auditor, again=again)
+    if not again:
+        refining.require_step(asked, refined)
+    return refined
+
+
+def _was_answered(connection: Connection, pinned: Asked, auditor: str, dataset: str) -> bool:
+    """Whether the very same was answered before, so that asking it again costs nothing."""
+    if pinned.version is None:
+        return False
+    document = canonical_bytes(pinned.document())
+    identity = identity_of_document(
+        document, auditor=auditor, dataset=dataset, version=pinned.version, kind=pinned.kind
+    )
+    return releases.find_release(connection, identity) is not None
+
+
+def _detail(release: AskedRelease, approval: StoredApproval | None) -> dict[str, str | int | None]:
+    """What the entry of a charge says of what was asked, but for its identity; of most plans nothing.
+
+    Where it had to be approved it names the entry of the decision.
+    """
+    asked = release.priced.asked
+    kind: dict[str, str | int | None] = {} if asked.kind == "plan" else {"asked": asked.kind}
+    refines = {} if asked.refines is None else {"refines": asked.refines}
+    return {**kind, **refines, **({} if release.purpose is None else {"purpose": release.purpose})} | (
+        {} if approval is None else {"approval": approval.decision}
+    )
+
+
+def _require_purpose(dataset: Dataset, purpose: str | None) -> None:
+    """Refuse what is asked without a word about what for, where the dataset requires one."""
+    if dataset.schema.purpose_required and purpose is None:
+        raise InvalidRequest(
+            f"Dataset {dataset.name!r} requires that whoever asks says what for, in one line: send `purpose`, or let "
+            "the auditor's program send it (`--asked-for`, AUDITOR_ASKED_FOR).",
+            field="purpose",
+        )
+
+
+def _require_current(dataset: Dataset, version: int | None) -> None:
+    """Refuse what is asked about records that are gone (409), or that never were (422)."""
+    if version is None or version > dataset.version_last:
+        raise InvalidRequest(f"There never was a version {version} of dataset {dataset.name!r}.", field="version")
+    if version != dataset.version:
+        raise VersionGone(
+            f"Version {version} of dataset {dataset.name!r} is gone and this was never answered for it. "
+            "Ask for the current version, or leave `version` out."
+        )
+
+
+def _require_funds(state: AccountState, loss: Loss, *, now: datetime) -> None:
+    """Refuse what account and cap do not both afford; if neither, the error is about the account."""
+    if not state.account.affords(loss, now):
+        raise BudgetExhausted(requested=loss, remaining=state.account.alike(state.cap).remaining(now))
+    if not state.cap.affords(loss, now):
+        raise CapExhausted(requested=loss, remaining=state.cap.remaining(now))
+
+
+def _require_free_share(connection: Connection, asked: AskedRelease) -> None:
+    """Refuse a free plan, or a nearly free one, once its auditor had as many such answers as everybody gets.
+
+    No budget ends such plans soon enough, and every answer is stored for good.
+    """
+    dataset = asked.priced.dataset.name
+    if not _is_nearly_free(asked.charge):
+        return
+    if releases.free_bytes(connection, auditor=asked.auditor, dataset=dataset) >= limits.FREE_BYTES_MAX:
+        raise Conflict(
+            f"Your answers about dataset {dataset!r} that cost nothing, or nearly, fill {limits.FREE_BYTES_MAX} bytes, "
+            "as many as one auditor gets. What was answered can be asked again; for more, ask the administrator for "
+            "another account."
+        )
+
+
+def _require_room(connection: Connection, asked: AskedRelease) -> None:
+    """Refuse a watch to an auditor who has as many open ones about the dataset as anybody gets."""
+    if isinstance(asked.priced, PricedWatch):
+        watching.require_number(connection, auditor=asked.auditor, dataset=asked.priced.dataset.name)
+
+
+def _is_nearly_free(charge: Loss) -> bool:
+    """Whether a charge is nothing, or so little that no limit would end such answers soon."""
+    if charge.rho_nano is None:
+        return charge.epsilon_nano < limits.NEARLY_FREE_EPSILON_NANO
+    return charge.rho_nano < limits.NEARLY_FREE_RHO_NANO

@@ -1,0 +1,1 @@
+"""Running a holder: start and stop, loads, back-ups, drills, notices, publication."""

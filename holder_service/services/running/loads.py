@@ -1,0 +1,153 @@
+"""Loads of records: all of a file as a new version, or nothing and the version before stays (2-privacy §2)."""
+
+import secrets
+from dataclasses import replace
+from typing import Final
+
+from holder_service.domain.errors import Conflict, Unavailable
+from holder_service.domain.ledger import Event
+from holder_service.records import progress
+from holder_service.records.engines import Engine
+from holder_service.records.files import RecordFiles
+from holder_service.records.formats import RecordsUrl, Upload
+from holder_service.records.progress import LoadState, Report, unseen
+from holder_service.services.datasets.column_jobs import Pace, begin_again
+from holder_service.services.datasets.datasets import read_dataset, require_dataset, require_real
+from holder_service.services.ledger.store import LedgerStore, Transaction
+from holder_service.services.releases import watching
+from holder_service.storage import datasets, ledger
+from holder_service.storage.columns import StoredColumn
+from holder_service.storage.datasets import Dataset
+
+_NO_RECORDS: Final = "Answers about it are free, so no records can be loaded into it: its people are invented."
+
+
+def check(
+    store: LedgerStore, *, name: str, upload: Upload | RecordsUrl, engine: Engine, report: Report = unseen
+) -> None:
+    """Check a file as `load` does, and keep nothing.
+
+    Raises:
+        NotFound: There is no such dataset.
+        InvalidRecords: The file does not fit the declaration.
+    """
+    dataset = read_dataset(store, name)
+    require_real(dataset, _NO_RECORDS)
+    engine.check(upload, dataset.schema, records_max=dataset.records_max, report=report)
+
+
+def load(
+    store: LedgerStore,
+    *,
+    actor: str,
+    name: str,
+    upload: Upload | RecordsUrl,
+    engine: Engine,
+    files: RecordFiles,
+    pace: Pace,
+    report: Report = unseen,
+) -> int:
+    """Load records as a new version: all of them, or none and the version before stays.
+
+    The caller has the values of derived columns made for them (`services.preparation`).
+
+    Args:
+        upload: The uploaded file, or where the holder reads files.
+        engine: Encodes them.
+        files: What leads to them; the caller holds `files.in_use()`.
+        pace: Of this machine.
+        report: Is called with how far the load is.
+
+    Returns:
+        The number of the new version.
+
+    Raises:
+        NotFound: The dataset is unknown.
+        InvalidRecords: The file does not fit the declaration.
+        Conflict: The declaration changed while the file was read; or the dataset is a rehearsal, and gets no records.
+    """
+    dataset = read_dataset(store, name)
+    require_real(dataset, _NO_RECORDS)
+    return load_into(
+        dataset, store, actor=actor, upload=upload, engine=engine, files=files, pace=pace, report=report
+    )  # fmt: skip
+
+
+def load_into(
+    dataset: Dataset,
+    store: LedgerStore,
+    *,
+    actor: str,
+    upload: Upload | RecordsUrl,
+    engine: Engine,
+    files: RecordFiles,
+    pace: Pace,
+    report: Report = unseen,
+) -> int:
+    """The same for a dataset as it was found, real or invented."""
+    name = dataset.name
+    encoded = secrets.token_hex(16)
+    people: str | None = None
+    try:
+        engine.load(upload, dataset.schema, records_max=dataset.records_max, name=encoded, report=report)
+        report("joining-keys")
+        with files.joining():
+            earlier = read_dataset(store, name).people_file
+            # Nobody in an aggregate table has a key: who was loaded before it stays all that is known.
+            people = earlier if dataset.schema.is_aggregate else engine.join(encoded, earlier)
+            version, replaced, derived = store.commit(
+                lambda transaction: _record_version(
+                    transaction, actor, dataset, encoded=encoded, people=people, pace=pace
+                )
+            )
+            files.remove(records=replaced.records_file, people=None if people == earlier else earlier)
+            for column in derived:
+                files.remove(derived=column.values_file)
+    except BaseException:
+        if not _is_current(store, name, encoded):
+            files.remove(records=encoded, people=None if dataset.schema.is_aggregate else people)
+        raise
+    finally:
+        engine.forget(encoded)
+    return version
+
+
+def under_way(store: LedgerStore, files: RecordFiles, name: str) -> tuple[LoadState, ...]:
+    """The loads of a dataset that are under way, in any process of this holder; for administrators alone.
+
+    Raises:
+        NotFound: There is no such dataset.
+    """
+    read_dataset(store, name)
+    return progress.under_way(files.incoming, name)
+
+
+def _record_version(
+    transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str | None, pace: Pace
+) -> tuple[int, Dataset, tuple[StoredColumn, ...]]:
+    """Make encoded records the current version; gives its number, and dataset and derived columns as they were."""
+    now = require_dataset(transaction.connection, dataset.name)
+    if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
+        raise Conflict("The dataset's declaration changed while its records were read: load them again.")
+    version = now.version_last + 1
+    after = replace(now, version=version, version_last=version, records_file=encoded, people_file=people)
+    datasets.put(transaction.connection, after)
+    transaction.append(
+        Event(
+            "records", actor, population=now.population, dataset=now.name, subject=str(version),
+            cap=ledger.population_balance(transaction.connection, now.population),
+            detail={"records_file": encoded, "people_file": people},
+        )
+    )  # fmt: skip
+    watching.begin_again(transaction, after, pace)
+    return version, now, begin_again(transaction, after, pace)
+
+
+def _is_current(store: LedgerStore, name: str, records_file: str) -> bool:
+    """Whether a file became the current version after all, although its commit was not acknowledged."""
+    try:
+        with store.database.read() as connection:
+            dataset = datasets.find_dataset(connection, name)
+    except Unavailable:
+        return True
+    return dataset is not None and dataset.records_file == records_file

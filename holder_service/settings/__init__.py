@@ -1,0 +1,1 @@
+"""The holder's settings, from the environment alone, and its secrets from variables or files."""

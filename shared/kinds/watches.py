@@ -1,0 +1,252 @@
+"""Watches: a verdict that is asked again of every new version of the records, for one charge (8-time §3).
+
+A *watch* names a decision, a threshold of its statistical parity ratio, and the verdict that an auditor has: "meets" or
+"fails". The holder answers it about every version of the records from one on: "unchanged", as often as that is so, and
+once "changed", which is its last answer. It is charged whole when it is set. What is compared, under noise, is the
+distance: how many people have to come or go until the verdict is the other one.
+
+Setting a watch is a release, and so is each of its answers, which costs nothing further; both are signed, entered and
+kept like releases of plans. A watch grows as a plan does (`shared.kinds.plans`).
+"""
+
+from typing import Annotated, ClassVar, Final, Literal, Self
+
+from pydantic import Field, StrictBool, StrictInt, model_validator
+
+from shared.contract.rehearsals import Rehearsed
+from shared.contract.rules import Cell
+from shared.contract.schema import Group, Schema
+from shared.kinds.plans import Batch, Laplace, Plan, identity_of_document
+from shared.kinds.releases import AnswerToRequest, Entered
+from shared.privacy.amounts import Epsilon, Loss, Probability
+from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.wire import canonical, limits
+from shared.wire.problems import InvalidPlan, UnknownColumn
+from shared.wire.request_model import ContractModel, PinnedModel
+from shared.wire.text import ColumnId, Text
+
+Verdict = Literal["meets", "fails"]
+ANSWER_KIND: Final = "watch_answer"
+"""What an answer is filed as, and its member that says it."""
+SKIP_KIND: Final = "watch_skip"
+"""What is said of versions that are not answered is filed as, and its member that says it."""
+SkipReason = Literal[
+    "replaced", "removed", "no-budget", "cap-closed", "account-disabled", "declaration", "restored", "state"
+]
+"""Why versions are not answered. A later version of the holder may name others."""
+
+
+class Watch(PinnedModel):
+    """A verdict that an auditor has watched: charged whole or refused whole."""
+
+    kind: ClassVar[Literal["watch"]] = "watch"
+    refines: ClassVar[None] = None
+    sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX, fail_fast=True)
+    """The sensitive columns whose values together make the groups."""
+    favourable: Cell
+    """Whom the decision accepts."""
+    unfavourable: Cell
+    """Whom it refuses; its rules exclude those of `favourable`, provably."""
+    threshold: Probability
+    """Of the smallest acceptance rate of a group divided by the largest, below 1, as a decimal string."""
+    verdict: Verdict
+    """Whether the decision meets the threshold, as far as the auditor knows: what is watched."""
+    margin: Annotated[StrictInt, Field(ge=-limits.MARGIN_MAX, le=limits.MARGIN_MAX)] = 0
+    """How many people may be left between the records and the other verdict when a change is said; below 0, how many
+    have to be beyond it."""
+    epsilon: Epsilon
+    """ε of all answers together, from 0.001 to 10, as a decimal string."""
+    version: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)] | None = None
+    """The first version of the records that is answered; without it the current one."""
+    draw: Annotated[StrictInt, Field(ge=1, le=limits.DRAW_MAX)] = 1
+    """Another number sets another watch, and is charged again; the same number is the same watch, at no cost."""
+
+    @property
+    def charge(self) -> Loss:
+        """What setting it costs, unless it is set already. All of its answers are paid for by that."""
+        return Loss(self.epsilon)
+
+    def counted(self) -> Plan:
+        """The plan whose counts it rests on; nobody is answered it."""
+        batch = Batch.model_construct(
+            name=self.kind, mechanism=Laplace(name="laplace"), epsilon=self.epsilon,
+            cells=(self.favourable, self.unfavourable),
+        )  # fmt: skip
+        return Plan(sensitive=self.sensitive, version=self.version, batches=(batch,))
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a watch whose columns do not fit a schema; looks at nothing else.
+
+        Raises:
+            PlanRefused: With the path of the fault and what would fit.
+        """
+        for name in self.sensitive:
+            column = schema.by_name.get(name)
+            if column is None:
+                raise UnknownColumn(column=name, path="sensitive")
+            if column.randomised_response is not None:
+                raise InvalidPlan(
+                    f"Column {name!r} was perturbed at its source: what its reports say of a verdict is no distance "
+                    "between people. Name another column.",
+                    "sensitive",
+                )
+        for path, cell in (("favourable", self.favourable), ("unfavourable", self.unfavourable)):
+            for rule in cell.any_of:
+                for predicate in rule.all_of:
+                    predicate.check(schema, path)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(set(self.sensitive)) != len(self.sensitive):
+            raise ValueError("A sensitive column is named twice.")
+        if self.favourable.id == self.unfavourable.id:
+            raise ValueError("Give the two cells different ids.")
+        return self
+
+
+class WatchNoise(ContractModel):
+    """The two noises of a watch, in people."""
+
+    threshold: DiscreteLaplaceNoise
+    """On the margin: drawn once, when the watch is set, and kept secret."""
+    number: DiscreteLaplaceNoise
+    """On each version's distance: drawn anew, and kept secret."""
+
+
+class WatchQuote(ContractModel):
+    """A watch's price: the same whatever the records are, and it touches neither records nor budget."""
+
+    dataset: str
+    """The dataset that was asked about."""
+    version: int | None
+    """The first version of the records that would be answered; null where none are loaded."""
+    relation: str
+    """The population's neighbouring relation: what ε is about."""
+    charge: Loss
+    """What setting it would charge, unless it is set already."""
+    groups: tuple[Group, ...]
+    """The groups that are compared, in order."""
+    sensitivity: int
+    """By how many people one person moves the distance at most."""
+    noise: WatchNoise
+    """Of its answers."""
+    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
+    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
+
+    @property
+    def price(self) -> Loss:
+        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
+        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
+
+
+class WatchSet(AnswerToRequest):
+    """What the release of a watch says before its charge is entered: that it is set."""
+
+    watch: Watch
+    """The watch in canonical form, pinned to the first version."""
+    groups: tuple[Group, ...]
+    """The groups that are compared, in order."""
+    sensitivity: int
+    """By how many people one person moves the distance at most."""
+    noise: WatchNoise
+    """Of its answers."""
+
+
+class WatchRelease(WatchSet, Entered):
+    """A watch as it was set. Fields that this version does not know are ignored."""
+
+    signature: str
+    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
+
+
+class WatchStatement(ContractModel):
+    """What is said about one version of the records."""
+
+    watch: ColumnId
+    """The id of the watch."""
+    changed: StrictBool
+    """Whether the verdict is the other one now, as far as the noise lets it be known: then this is the last answer."""
+
+
+class WatchAnswer(AnswerToRequest):
+    """An answer of a watch before it is entered; it is charged nothing."""
+
+    watch_answer: WatchStatement
+    """What it says."""
+
+
+class WatchAnswerRelease(WatchAnswer, Entered):
+    """An answer of a watch about one version of the records. Fields that this version does not know are ignored."""
+
+    signature: str
+    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
+
+
+class WatchSkip(ContractModel):
+    """That versions of the records were not answered, and are not any more."""
+
+    watch: ColumnId
+    """The id of the watch."""
+    first: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)]
+    """The first of them."""
+    last: Annotated[StrictInt, Field(ge=1, le=limits.INTEGER_MAX)]
+    """The last of them: all between are among them."""
+    reason: Text
+    """Why, by facts that the ledger shows. `replaced`: another version was loaded before the answer was entered.
+    `removed`: the records were removed. `no-budget`: the auditor had no budget in force. `cap-closed`: the population's
+    cap was closed. `account-disabled`: the auditor's account was disabled. `declaration`: the watch does not fit the
+    dataset's declaration any more. `restored`: the ledger was restored, and the watch has no further answers. `state`:
+    what the holder keeps of the watch cannot be read."""
+
+
+class WatchSkipped(AnswerToRequest):
+    """What is said of versions that are not answered, before it is entered; it is charged nothing."""
+
+    watch_skip: WatchSkip
+    """What it says; the release's `version` is the last of them."""
+
+
+class WatchSkipRelease(WatchSkipped, Entered):
+    """A signed statement that versions were not answered. Fields that this version does not know are ignored."""
+
+    signature: str
+    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
+
+
+class WatchReport(ContractModel):
+    """A watch with all of its answers, each signed by itself."""
+
+    watch: WatchRelease
+    """As it was set."""
+    answers: tuple[WatchAnswerRelease, ...]
+    """In the order of versions: the last one alone may say that the verdict has changed."""
+    skipped: tuple[WatchSkipRelease, ...] = ()
+    """Versions that were not answered, and why, in order."""
+    pending: int | None
+    """The version that is to be answered; null where none is."""
+    due: str | None
+    """When its answer is there at the earliest, in UTC; null where none is to be."""
+
+
+def watch_identity(watch: Watch, *, auditor: str, dataset: str) -> str:
+    """The name of the one watch that is asked so: "sha256:<hex>".
+
+    Raises:
+        ValueError: The watch is not pinned.
+    """
+    return identity_of_document(
+        canonical.canonical_bytes(watch.document()),
+        auditor=auditor, dataset=dataset, version=watch.pinned_version, kind=watch.kind,
+    )  # fmt: skip
+
+
+def watch_answer_identity(watch: str, *, auditor: str, dataset: str, version: int) -> str:
+    """The name of the one answer of a watch about a version of the records."""
+    document = canonical.canonical_bytes({"watch": watch})
+    return identity_of_document(document, auditor=auditor, dataset=dataset, version=version, kind=ANSWER_KIND)
+
+
+def watch_skip_identity(watch: str, *, auditor: str, dataset: str, last: int) -> str:
+    """The name of the one statement of a watch about versions up to one that are not answered."""
+    document = canonical.canonical_bytes({"watch": watch})
+    return identity_of_document(document, auditor=auditor, dataset=dataset, version=last, kind=SKIP_KIND)

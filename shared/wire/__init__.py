@@ -1,0 +1,1 @@
+"""The bases of every type on the wire: bounded requests, texts, times, canonical bytes, problems."""

@@ -1,0 +1,1 @@
+"""Invented registers, people, models and audits whose truth is known."""
