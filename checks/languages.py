@@ -19,7 +19,7 @@ from babel.messages.pofile import read_po, write_po
 from auditor_client.report import languages
 
 ROOT: Final = Path(__file__).parents[1]
-SOURCES: Final = ("auditor_client/**/*.py", "auditor_client/report/*.j2", "shared/*.py")
+SOURCES: Final = ("auditor_client/**/*.py", "auditor_client/report/*.j2", "shared/**/*.py")
 KEYWORDS: Final = {"said": (1,), "sentence": (1,), "said_of": (2, 3)}
 CATALOGUES: Final = Path(languages.__file__).parent / "catalogues"
 

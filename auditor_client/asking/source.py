@@ -13,7 +13,7 @@ from auditor_client.asking.strata import column_and_bands
 from auditor_client.errors import ModelRefused, OutcomeNotNamed, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel, above, decided, of_values
-from auditor_client.models.readers.registry import read_model
+from auditor_client.models.readers import read_model
 from auditor_client.models.tree import Tree
 from auditor_client.text import no_such
 from shared.contract.datasets import DatasetDescription

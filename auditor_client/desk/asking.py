@@ -34,7 +34,7 @@ from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import Reading
 from auditor_client.models.files import model_file, refuse_file
-from auditor_client.models.readers.registry import READERS
+from auditor_client.models.readers import READERS
 from auditor_client.planning.forecasts import Expectation
 from auditor_client.report.widths import width_words
 from auditor_client.text import losses_words

@@ -17,8 +17,8 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models import checking
 from auditor_client.models.checking import Agreement
 from auditor_client.models.read_model import ModelRequest, Provenance
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.frames import installed
-from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats.damage import damaged
 from checks.model_formats.formats import FORMATS, Format
 

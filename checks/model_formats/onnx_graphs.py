@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from auditor_client.models.checking import Agreement, MakersAnswers, compare
 from auditor_client.models.inventing import Invented, invent
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers.registry import load_object, read_object
+from auditor_client.models.readers import load_object, read_object
 from checks.model_formats.data import SCHEMA, labels, table
 from shared.contract.schema import Schema
 from shared.scores.documents import Choice, Layers, Terms

@@ -11,7 +11,7 @@ import numpy as np
 from auditor_client.models.checking import Agreement, MakersAnswers, compare
 from auditor_client.models.inventing import Invented, invent
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers.registry import load_object, read_object
+from auditor_client.models.readers import load_object, read_object
 from checks.model_formats.onnx_graphs import NEVER_MISSING, bounds
 
 _ACTIVATIONS: Final[Mapping[str, Callable[[float], float]]] = {

@@ -15,7 +15,7 @@ from auditor_client import Auditor
 from auditor_client.cli import app
 from auditor_client.errors import BudgetExhausted, QuestionRefused
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers.registry import read_model
+from auditor_client.models.readers import read_model
 from shared.scores.values import score_value
 from testing.holders import TestedHolder
 from testing.truths import surely_holds

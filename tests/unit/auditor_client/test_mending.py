@@ -15,7 +15,7 @@ from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged
 from auditor_client.estimation.leaf_choices import ChoiceBounds, LeafCounts
 from auditor_client.estimation.mending import EXACT_MAX, cheapest, greedy, least_costs, mend_leaves
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers.registry import read_model
+from auditor_client.models.readers import read_model
 from auditor_client.report.languages import LANGUAGES
 from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise
 from testing.exact_audits import audited

@@ -22,8 +22,8 @@ from sklearn.tree import DecisionTreeClassifier
 from auditor_client.asking.own_data import file_table
 from auditor_client.errors import AuditorError, ModelRefused
 from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.onnx.model import OnnxModel
-from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats.boosting import catboost_file, lightgbm_file, xgboost_file
 from checks.model_formats.pmml_trees import pmml_file
 from shared.contract.schema import Column, Schema

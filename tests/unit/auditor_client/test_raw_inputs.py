@@ -14,7 +14,7 @@ from xgboost import XGBClassifier
 from auditor_client.errors import ModelRefused
 from auditor_client.models.raw_inputs import require_raw
 from auditor_client.models.read_model import ModelRequest, Provenance
-from auditor_client.models.readers.registry import load_object, read_object
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.report.subject import provenance_words
 from shared.contract.schema import Column, Schema
 

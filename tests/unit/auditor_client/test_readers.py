@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models import readers
 from auditor_client.models.read_model import ModelRequest, ReadModel, above, decided
-from auditor_client.models.readers import registry as readers
-from auditor_client.models.readers.registry import Reader, read_model, read_object
+from auditor_client.models.readers import Reader, read_model, read_object
 from auditor_client.models.tree import Branch, Leaf, Split, Tree
 from shared.contract.rules import Predicate
 from shared.contract.schema import Column, Schema
@@ -57,7 +57,7 @@ def test_the_name_of_a_class_says_who_reads_it(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_tree_by_hand_needs_no_library() -> None:
     program = (
-        "import sys; from auditor_client.models.readers.registry import read_model; "
+        "import sys; from auditor_client.models.readers import read_model; "
         "from auditor_client.models.read_model import ModelRequest; from auditor_client.models.tree import Leaf, Tree; "
         "from testing.registers import REGISTER; "
         "read_model(Tree(Leaf('a', 'yes', True)), ModelRequest(REGISTER.table)); print('sklearn' in sys.modules)"

@@ -41,7 +41,7 @@ from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models import files, skops_files
 from auditor_client.models.files import model_file
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers.registry import load_object, read_model, read_object
+from auditor_client.models.readers import load_object, read_model, read_object
 from auditor_client.models.tree import Tree
 from shared.contract.schema import Schema
 from testing.invented.models import SCHEMA, as_frame, people

@@ -32,8 +32,8 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models import checking, forests
 from auditor_client.models.checking import Agreement
 from auditor_client.models.read_model import ModelRequest, ReadModel
+from auditor_client.models.readers import read_model
 from auditor_client.models.readers.links import negated
-from auditor_client.models.readers.registry import read_model
 from checks.model_readers import READERS, check_one
 from shared.scores.columns import ScoreOrigin
 from shared.scores.documents import Document, Layers, Terms, Trees

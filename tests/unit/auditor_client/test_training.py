@@ -19,7 +19,7 @@ from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds, Leaf
 from auditor_client.estimation.mending import greedy
 from auditor_client.findings.training import trained
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers.registry import read_model
+from auditor_client.models.readers import read_model
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.report.training_data import training_data
 from shared.contract.rules import Predicate

@@ -9,7 +9,7 @@ import pytest
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers.registry import load_object, read_object
+from auditor_client.models.readers import load_object, read_object
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import catboost_file
 from checks.model_formats.data import SCHEMA

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from auditor_client.errors import ModelRefused
 from auditor_client.models import checking
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers.registry import load_object, read_object
+from auditor_client.models.readers import load_object, read_object
 from checks.model_formats.onnx_graphs import agreement
 from shared.contract.schema import Column, Schema
 

@@ -7,9 +7,9 @@ import pytest
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters import lightgbm as reader
 from auditor_client.models.readers.boosters.lightgbm_text import parsed
-from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import lightgbm_file, lightgbm_model
 from checks.model_formats.formats import FORMATS

@@ -9,9 +9,9 @@ from onnx import ModelProto, TensorProto, helper
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.onnx import graph as onnx_graph
 from auditor_client.models.readers.onnx.graph import Encoded
-from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.formats import Format
 from checks.model_formats.onnx_graphs import CLASSIFIERS, NEVER_MISSING, agreement, onnx_file

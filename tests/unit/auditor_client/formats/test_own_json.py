@@ -8,7 +8,7 @@ import pytest
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest, ReadModel
-from auditor_client.models.readers.registry import load_object, read_object
+from auditor_client.models.readers import load_object, read_object
 from shared.contract.schema import Schema
 from shared.scores.documents import RuleList, Trees
 

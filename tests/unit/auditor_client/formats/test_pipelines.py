@@ -17,9 +17,8 @@ from auditor_client.models import checking, forests
 from auditor_client.models.forests import Ensemble
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.read_model import ModelRequest
-from auditor_client.models.readers import pipelines
+from auditor_client.models.readers import pipelines, read_object
 from auditor_client.models.readers.boosters import lightgbm, xgboost
-from auditor_client.models.readers.registry import read_object
 from auditor_client.models.score_tests import NumberTest
 from testing.invented.models import SCHEMA, as_frame, people, random_steps
 

@@ -7,10 +7,10 @@ import pytest
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest, ReadModel
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.pmml import fields as pmml_fields
 from auditor_client.models.readers.pmml import networks as pmml_networks
 from auditor_client.models.readers.pmml import vectors as pmml_vectors
-from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats import pmml_sums
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.data import SCHEMA

@@ -6,8 +6,8 @@ import pytest
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest, ReadModel
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.pmml.vocabulary import SKIPPED
-from auditor_client.models.readers.registry import load_object, read_object
 from shared.contract.schema import Column, Schema
 from shared.scores.arrays import TableColumns, score_column
 from shared.scores.columns import extended

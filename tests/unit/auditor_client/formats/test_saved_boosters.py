@@ -17,8 +17,8 @@ from xgboost import XGBClassifier, XGBRegressor
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models import checking
 from auditor_client.models.read_model import ModelRequest, ReadModel
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters import saved_boosters
-from auditor_client.models.readers.registry import load_object, read_object
 from testing.invented.models import SCHEMA, as_frame, people
 from tests.unit.auditor_client.formats.test_pipelines import fitted, usual_steps
 

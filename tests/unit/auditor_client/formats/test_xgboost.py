@@ -8,10 +8,10 @@ import pytest
 import xgboost
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters import xgboost as reader
 from auditor_client.models.readers.boosters.xgboost_document import parsed
 from auditor_client.models.readers.inputs import InputTest, float32_below
-from auditor_client.models.readers.registry import load_object, read_object
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import xgboost_file, xgboost_model
 from checks.model_formats.formats import FORMATS
