@@ -126,7 +126,7 @@ class Auditor:
         return f"<Auditor at {self._holder.url}, receipts in {self._receipts.directory}>"
 
     def datasets(self) -> tuple[DatasetDescription, ...]:
-        """What the holder offers."""
+        """List the datasets of the holder."""
         return self._holder.datasets()
 
     def dataset(self, name: str) -> DatasetDescription:
@@ -464,8 +464,9 @@ class Auditor:
         Args:
             audit: What found the verdict; or its receipt, or its note in the receipts' "questions".
             epsilon: The privacy loss of all answers together, from 0.001 to 10.
-            margin: Say a change when so many people are left until it; below 0, so many beyond it.
-            draw: Another number sets another watch, and is charged again.
+            margin: Report a change when this many people are left before it. A negative number: when this many people
+                are beyond it.
+            draw: Another number sets another watch, with its own charge.
 
         Raises:
             QuestionRefused: The audit has no verdict that can be watched; nothing is spent.

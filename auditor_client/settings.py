@@ -31,7 +31,9 @@ class Setting(NamedTuple):
 
 SETTINGS: Final[Mapping[str, Setting]] = {
     "holder_url": Setting("AUDITOR_HOLDER_URL", "The holder's address, such as `https://holder.example`. Needed."),
-    "api_key": Setting("AUDITOR_API_KEY", "Your key. Needed, or a file of it, or a sign-in (`auditor login`)."),
+    "api_key": Setting(
+        "AUDITOR_API_KEY", "Your key. Required, unless a file of it or a sign-in (`auditor login`) replaces it."
+    ),
     "api_key_file": Setting("AUDITOR_API_KEY_FILE", "A file whose only text is your key."),
     "token_file": Setting(
         "AUDITOR_TOKEN_FILE",

@@ -28,8 +28,10 @@ FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts")
 
 @app.command()
 def main(
-    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the six audits.")] = auditor_side.EPSILON,
-    output: Annotated[Path, typer.Option(help="The folder for everything that is written.")] = Path("demo-output"),
+    epsilon: Annotated[
+        str, typer.Option(help="The privacy loss (epsilon) of each of the six audits.")
+    ] = auditor_side.EPSILON,
+    output: Annotated[Path, typer.Option(help="The output folder.")] = Path("demo-output"),
 ) -> None:
     """Watch an auditor measure how two models, decisions and a fraud-control rule treat the groups of a register."""
     console = Console()
@@ -56,9 +58,9 @@ def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
     admin_key = initialise(environment)
     with (output / "holder.log").open("wb") as log, running_holder(environment, log=log) as holder:
         key = administration.prepare(holder.url, admin_key, data, budget=budget)
-        console.print(f"Holder: answers at {holder.url} and has granted the auditor a budget of epsilon {budget}.")
+        console.print(f"Holder: runs at {holder.url}. The auditor has a budget of epsilon {budget}.")
         with Auditor(holder.url, key, receipts=output / "receipts") as auditor:
-            console.print("Auditor: trains two models on other people, and has an office's decisions and checks.")
+            console.print("Auditor: trains two models on other people, and uses decisions and checks of an office.")
             audits = auditor_side.audit(auditor, data, epsilon=epsilon, output=output)
             intact = auditor_side.show(console, auditor, audits, data)
     console.print(f"Done in {time.monotonic() - started_s:.0f} s; the holder has been stopped.")
@@ -69,7 +71,7 @@ def _data(console: Console) -> OpenData:
     try:
         return adult()
     except OpenDataMissing as missing:
-        console.print(f"{missing} So a register is made up.", style="dim")
+        console.print(f"{missing} The demonstration generates a register instead.", style="dim")
         return register()
 
 

@@ -130,7 +130,7 @@ def show(
         "figure",
         "ratio, 95 % interval",
         "verdict",
-        title="What the auditor found",
+        title="Results of the audits",
         title_justify="left",
     )
     if data is not None:
@@ -151,14 +151,15 @@ def show(
     console.print(f"Checks (being selected is a burden): {audits[-1].result.view.data.headline}", highlight=False)
     budget = auditor.budget(audits[-1].result.release.dataset)
     console.print(
-        f"Budget: epsilon {format_nano(budget.spent.epsilon_nano)} of {format_nano(budget.limit.epsilon_nano)} spent, "
-        f"{format_nano(budget.remaining.epsilon_nano)} left. Asking the same again would cost nothing."
+        f"Budget: epsilon {format_nano(budget.spent.epsilon_nano)} of "
+        f"{format_nano(budget.limit.epsilon_nano)} spent, "
+        f"{format_nano(budget.remaining.epsilon_nano)} left. The same requests again cost nothing."
     )
     verified = auditor.verify()
     console.print(
-        "Receipts: every signature holds, and the holder's ledger has every entry."
+        "Receipts: every signature is valid, and the holder's ledger has every entry."
         if verified.ok
-        else "[red]Receipts: not all of them hold; `auditor verify` says which.[/]"
+        else "[red]Receipts: some are not valid. Run `auditor verify` to see which.[/]"
     )
     console.print("Reports:")
     for finished in audits:
@@ -169,7 +170,7 @@ def show(
 @app.command()
 def main(
     output: Annotated[Path, typer.Option(help="The folder for models, reports and receipts.")] = Path("demo-output"),
-    epsilon: Annotated[str, typer.Option(help="The privacy loss of each of the six audits.")] = EPSILON,
+    epsilon: Annotated[str, typer.Option(help="The privacy loss (epsilon) of each of the six audits.")] = EPSILON,
 ) -> None:
     """Audit the generated register through the holder that AUDITOR_HOLDER_URL names."""
     console = Console()

@@ -66,7 +66,9 @@ def download(folder: Path, sources: Mapping[str, Source]) -> list[str]:
         unchecked.write_bytes(fetched[source.url].get(name, b""))
         if not is_published(unchecked, SHA256[name]):
             unchecked.unlink()
-            raise DownloadFailed(f"{source.url} has another {name} than the figures rest on (its SHA-256 differs).")
+            raise DownloadFailed(
+                f"{source.url} has a different {name} than the one that the figures are based on: its SHA-256 differs."
+            )
         unchecked.replace(folder / name)
     return missing
 
@@ -76,15 +78,17 @@ def _files(source: Source) -> Mapping[str, bytes]:
     try:
         with httpx.stream("GET", source.url, follow_redirects=True, timeout=60) as response:
             if not response.is_success:
-                raise DownloadFailed(f"{source.url} answers {response.status_code}. {ELSEWHERE}")
+                raise DownloadFailed(f"{source.url} returned status {response.status_code}. {ELSEWHERE}")
             for part in response.iter_bytes():
                 content += part
                 if len(content) > DOWNLOAD_BYTES_MAX:
-                    raise DownloadFailed(f"{source.url} is larger than {DOWNLOAD_BYTES_MAX} bytes: another file.")
+                    raise DownloadFailed(
+                        f"{source.url} is larger than {DOWNLOAD_BYTES_MAX} bytes, so it is not the expected file."
+                    )
         return source.files(bytes(content))
     except (httpx.HTTPError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, KeyError) as error:
         problem = f"{type(error).__name__}: {error}"
-        raise DownloadFailed(f"{source.url} could not be fetched or read ({problem}). {ELSEWHERE}") from error
+        raise DownloadFailed(f"{source.url} cannot be fetched or read ({problem}). {ELSEWHERE}") from error
 
 
 def zip_members(*names: str) -> Callable[[bytes], Mapping[str, bytes]]:

@@ -52,7 +52,10 @@ def initialise(environment: Mapping[str, str]) -> str:
     except HolderError as error:
         raise DemoFailed(error.detail) from error
     if issued is None:
-        raise DemoFailed(f"{settings.home} or its database is in use by another holder: name empty ones.")
+        raise DemoFailed(
+            f"Another holder uses {settings.home} or its database. Set HOLDER_HOME and "
+            "HOLDER_DATABASE_URL to empty ones."
+        )
     return issued.text
 
 
@@ -108,12 +111,12 @@ def _wait_until_ready(started: HolderProcess) -> None:
     deadline = time.monotonic() + START_S_MAX
     while time.monotonic() < deadline:
         if started.process.poll() is not None:
-            raise DemoFailed("The holder ended while it started; its log says why.")
+            raise DemoFailed("The holder stopped during its start. Read its log for the reason.")
         with contextlib.suppress(httpx.TransportError):
             if httpx.get(f"{started.url}/readyz", trust_env=False).is_success:
                 return
         time.sleep(0.1)
-    raise DemoFailed(f"The holder is not ready after {START_S_MAX:.0f} s; its log says why.")
+    raise DemoFailed(f"The holder is not ready after {START_S_MAX:.0f} s. Read its log for the reason.")
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -24,7 +24,7 @@ def main(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
 ) -> None:
-    """Set the holder up unless that was done before, then serve until the process is ended.
+    """Set up the holder if it is not set up yet, then serve until the process ends.
 
     The auditor's key is written into the file that PAFER_DEMO_KEY_FILE names, by default
     `auditor.key` in HOLDER_HOME, once everything is ready; the administrator's into
@@ -65,7 +65,7 @@ def _leave(*_: object) -> NoReturn:
 
 
 def _announce(holder: HolderProcess, key_file: Path, admin_key_file: Path) -> None:
-    print(f"The holder answers at {holder.url}, dataset 'register'.")
+    print(f"The holder runs at {holder.url} with dataset 'register'.")
     print(f"The key of auditor '{AUDITOR}' (budget epsilon {BUDGET}) is in {key_file}.", flush=True)
     if admin_key_file.exists():
         print(f"Its console is at {holder.url}/console; the administrator's key is in {admin_key_file}.", flush=True)

@@ -131,10 +131,12 @@ def _lines(directory: Path | None, name: str) -> list[str]:
     directory = directory or data_directory()
     if directory is None or not (directory / name).is_file():
         raise OpenDataMissing(
-            f"There is no {name} in the data directory: `./run data` fetches it, or set PAFER_DATA to its folder."
+            f"{name} is not in the data directory. Run `./run data` to fetch it, or set PAFER_DATA to its folder."
         )
     if not is_published(directory / name, SHA256[name]):
-        raise OpenDataMissing(f"{name} is not the published file (its SHA-256 differs): `./run data` fetches it again.")
+        raise OpenDataMissing(
+            f"{name} is not the published file: its SHA-256 differs. Run `./run data` to fetch it again."
+        )
     return (directory / name).read_text(encoding="utf-8").splitlines()
 
 

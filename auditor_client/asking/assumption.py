@@ -26,22 +26,24 @@ class Assumption(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     people: int | None = Field(
-        default=None, description="How many people the dataset is about, if you know [as many as your own data have]."
+        default=None,
+        description="How many people the dataset is about, if you know it [as many as your own data have].",
     )
-    accepted: float = Field(default=0.5, description="Assumed: the share of them that the tree accepts.")
-    positive: float = Field(default=0.5, description="Assumed: the share of them whose label is true.")
-    ratio: float = Field(default=0.8, description="Assumed: the ratio to find.")
+    accepted: float = Field(default=0.5, description="Assumption: the share of people whom the model accepts.")
+    positive: float = Field(default=0.5, description="Assumption: the share of people whose label is true.")
+    ratio: float = Field(default=0.8, description="Assumption: the true ratio.")
     shares: tuple[float, ...] | None = Field(
-        default=None, description="Assumed: each group's share, with commas between them [equal]."
+        default=None, description="Assumption: each group's share of the people, separated by commas [equal]."
     )
     rates: tuple[float, ...] | None = Field(
-        default=None, description="Assumed, instead of --ratio: each group's rate, with commas between them."
+        default=None, description="Assumption, instead of --ratio: each group's rate, separated by commas."
     )
 
     passing: tuple[float, ...] | None = Field(
         default=None,
         exclude_if=lambda passing: passing is None,
-        description="Assumed, of a chain: the share who go on at each step, with commas between them [half of them].",
+        description="Assumption for a chain: the share of people who continue at each step, separated by "
+        "commas [half of them].",
     )
 
     @model_validator(mode="after")

@@ -116,104 +116,121 @@ class AuditRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sensitive: Annotated[tuple[str, ...], BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
-        description="The sensitive columns, with commas between them: sex,ethnicity compares every pair."
+        description="The sensitive columns, separated by commas. sex,ethnicity compares every combination of the two."
     )
     epsilon: AmountText = Field(default=None, description="The privacy loss to spend, such as 0.1.")
     metrics: Texts = Field(
         default=METRICS[:1],
-        description=f"With commas between them: {', '.join(METRICS)} [{METRICS[0]}]. Several cost no more.",
+        description=f"The figures, separated by commas: {', '.join(METRICS)} [{METRICS[0]}]. Several figures "
+        "cost the same as one.",
     )
     where: Texts = Field(
         default=(),
-        description='Restrict the audit: "age >= 18", "region in (North, South)". Given several times, all hold.',
+        description='Restrict the audit to some people: "age >= 18", "region in (North, South)". If you repeat '
+        "the option, all conditions must hold.",
     )
     by: str | None = Field(
         default=None,
         exclude_if=_is_none,
-        description="Compare within each value of this public column too, such as region; of numbers with where bands "
-        "begin: age=25,45. At the same charge.",
+        description="Also compare within each value of this public column, such as region. For a column of "
+        "numbers, add where bands begin: age=25,45. The charge stays the same.",
     )
     reference: Annotated[str | Group | None, BeforeValidator(_plain)] = Field(
         default=None, description="The group to compare the others with, such as Female,White."
     )
     strategy: str = Field(
         default=AUTO,
-        description="verdict: the best accuracy; rules: every rule by itself; pafer: as published; or auto.",
+        description="How the counts are requested. verdict: most accurate; rules: a count for every rule; "
+        "pafer: as published; auto: chosen for you.",
     )
     mechanism: str | None = Field(
         default=None, description="laplace, gaussian, exponential or randomised_response [what the dataset takes]."
     )
-    delta: AmountText = Field(default=None, description="Of the mechanism gaussian [0.000001].")
+    delta: AmountText = Field(default=None, description="For the gaussian mechanism: δ [0.000001].")
     rho: AmountText = Field(
         default=None,
         exclude_if=_is_none,
-        description="Instead of epsilon and delta, of the mechanism gaussian: ρ, where the population's account adds "
-        "up ρ, such as 0.005.",
+        description="For the gaussian mechanism, instead of epsilon and delta: ρ, such as 0.005. Only if the "
+        "population's account adds up ρ.",
     )
-    upper: int | None = Field(default=None, description="Of the mechanism exponential: the largest answer, in people.")
+    upper: int | None = Field(
+        default=None, description="For the exponential mechanism: the largest possible count of people."
+    )
     favourable: Annotated[tuple[Class, ...] | None, BeforeValidator(_plain), BeforeValidator(_one_class)] = Field(
         default=None,
-        description="The classes or values that are the good outcome for a person, with commas between them.",
+        description="The classes or values that are the good outcome for a person, separated by commas.",
     )
     columns: Annotated[tuple[str, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
-        default=None, description="The dataset's column for each input of a model that was fitted on an array."
+        default=None,
+        description="For a model that was fitted on an array: the dataset's column for each input, in order, "
+        "separated by commas.",
     )
     intervention: Intervention | None = Field(
         default=None,
         exclude_if=_is_none,
-        description="What kind of decision it is. assistive: being selected is good (job, loan, grant); punitive: it "
-        "is a burden (control, stop, fine) [what the dataset declares of the column of decisions, else not said].",
+        description="The kind of decision. assistive: being selected is good (job, loan, grant); punitive: "
+        "being selected is a burden (control, stop, fine) [what the dataset declares of the column "
+        "of decisions, else not said].",
     )
     decision: str | None = Field(
         default=None,
         exclude_if=_is_none,
-        description="Instead of a model: the column that holds the decisions, declared or linked by `auditor link`.",
+        description="Instead of a model: the column of decisions, either declared by the holder or linked with "
+        "`auditor link`.",
     )
     chain: Annotated[tuple[str, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
         default=None,
         exclude_if=_is_none,
-        description="Instead of one decision: the stages of a chain of decisions, in their order, such as "
-        "selected,visited,unduly; boolean columns, declared or linked, and `model` for the decision of a model.",
+        description="Instead of one decision: the stages of a chain of decisions in order, such as "
+        "selected,visited,unduly. Each stage is a boolean column, declared or linked, or `model` "
+        "for the decision of a model.",
     )
     contradictions: AmountText = Field(
         default=None,
         exclude_if=_is_none,
-        description="Of a chain: a further privacy loss, added to epsilon, to count the people who reached a stage "
-        "without an earlier one.",
+        description="For a chain: an additional privacy loss, added to epsilon, to count the people who "
+        "reached a stage without passing an earlier one.",
     )
     above: float | None = Field(
         default=None,
         exclude_if=_is_none,
-        description="Of a score: favourable is what lies above, in the model's own scale (0.5 of a probability, say).",
+        description="For a score: scores above this value are favourable, on the model's own scale (for "
+        "example 0.5 for a probability).",
     )
     label: str | None = Field(
         default=None,
         exclude_if=_is_none,
-        description="The column that says what people turned out to be, declared or linked [the dataset's label].",
+        description="The column of true outcomes (labels), declared or linked [the dataset's label].",
     )
     edges: Annotated[tuple[float, ...] | None, BeforeValidator(_plain)] = Field(
         default=None,
         exclude_if=_is_none,
-        description="Of a score: edges of bands, in its own scale, with commas between them; every one is answered as "
-        "a threshold, at one charge.",
+        description="For a score: the edges of bands on the model's own scale, separated by commas. Each edge "
+        "is also evaluated as a threshold, for one charge.",
     )
     within: Annotated[tuple[str, ...] | None, BeforeValidator(_texts)] = Field(
         default=None,
         exclude_if=_is_none,
-        description="Of stability: how far a column may change, such as age=2; other columns stay as they are.",
+        description="For stability: how far a column may change, such as age=2. Other columns do not change.",
     )
     free: Annotated[tuple[str, ...] | None, BeforeValidator(_plain), BeforeValidator(_texts)] = Field(
-        default=None, exclude_if=_is_none, description="Of stability: columns that may take any value."
+        default=None,
+        exclude_if=_is_none,
+        description="For stability: columns that may take any value, separated by commas.",
     )
     version: int | None = Field(
-        default=None, description="The version of the records, to repeat an earlier question; else the current one."
+        default=None, description="The version of the records, to repeat an earlier request [the current version]."
     )
-    draw: int = Field(default=1, description="From 2 on: another, independent and charged draw of the same question.")
+    draw: int = Field(
+        default=1,
+        description="2 or more: request an independent answer to the same request. It has its own noise and "
+        "its own charge.",
+    )
     refines: str | None = Field(
         default=None,
         exclude_if=_is_none,
-        description="A release whose receipt you have, of the same question at a smaller epsilon: both then cost what "
-        "this one names.",
+        description="The release to make more precise: its receipt must be here, for the same request at a "
+        "smaller epsilon. Both releases together then cost the epsilon of this request.",
     )
     assumption: Assumption = Field(
         default=Assumption(), description="What is supposed of the people: strategy auto and forecasts rest on it."

@@ -44,71 +44,81 @@ class TrainingRequest(BaseModel):
 
     algorithm: str = Field(
         default=ALGORITHMS[0],
-        description=f"How it is learned. {' or '.join(PROMISING)}: decided for the wanted ratio; the second is mostly "
-        "more accurate, the first is fewer rules to read. The learners of publications, to compare with, promise no "
-        f"ratio: {', '.join(ALGORITHMS[2:])}. Do not rely on these to be fair before an audit.",
+        description=f"The learning algorithm. {' and '.join(PROMISING)} are decided for the wanted ratio; "
+        "fair_linear is usually more accurate, fair_tree has fewer rules to read. Published learners, for comparison, "
+        f"do not promise a ratio: {', '.join(ALGORITHMS[2:])}. Audit them before you rely on their fairness.",
     )
     label: str | None = Field(
-        default=None, description="What the model is to predict; true is the favourable outcome [the dataset's label]."
+        default=None,
+        description="The column that the model predicts; true is the favourable outcome [the dataset's label].",
     )
     sensitive: Texts | None = Field(
         default=None,
-        description="The sensitive columns between whose values it is to be fair, with commas between them; the model "
-        "never reads them [all declared].",
+        description="The sensitive columns between whose values the model must be fair, separated by commas. "
+        "The model never reads them [all declared].",
     )
     features: Annotated[Texts | None, BeforeValidator(_features)] = Field(
         default=None,
-        description="A column that the model may use; of numbers with where bins begin: age=25,35,45 [16 bins of one "
-        "width over the declared range]. Given several times [all columns that may be named].",
+        description="A column that the model may use. For a column of numbers, add where bins begin: "
+        "age=25,35,45 [16 bins of one width over the declared range]. Repeat the option for "
+        "several columns [all columns that may be used].",
     )
     epsilon: AmountText = Field(default=None, description="The privacy loss to spend, such as 1.")
-    depth: int | None = Field(default=None, description="Of a tree: the number of splits on every path [4].")
+    depth: int | None = Field(default=None, description="For a tree: the number of splits on every path [4].")
     splits: AmountText = Field(
         default=None,
-        description="Of a tree: the part of epsilon for choosing its splits; the rest counts its leaves [0.5].",
+        description="For a tree: the part of epsilon for choosing its splits. The remainder counts its leaves [0.5].",
     )
     groups: AmountText = Field(
-        default=None, description="Of fair_tree: the part of epsilon for finding the best-off group [0.05]."
+        default=None,
+        description="For fair_tree: the part of epsilon for finding the group with the highest rate [0.05].",
     )
     similarity: AmountText = Field(
         default=None,
-        description="Of private_fair_tree: bins of numbers at most so far apart count alike; from 0 to 1, the distance "
-        "of the first from the last [0.1].",
+        description="For private_fair_tree: bins of numbers that are at most this far apart count as equal. 1 "
+        "is the distance of the first bin from the last [0.1].",
     )
     points: int | None = Field(
-        default=None, description="Of fair_linear: points for each unit of a logarithm of odds [10]."
+        default=None, description="For fair_linear: points for each unit of the logarithm of the odds [10]."
     )
     tables: AmountText = Field(
         default=None,
-        description="Of fair_linear: the part of epsilon for learning the scores; the rest counts their bands [0.4].",
+        description="For fair_linear: the part of epsilon for learning the scores. The remainder counts their "
+        "bands [0.4].",
     )
     label_quantiles: tuple[AmountText, ...] | None = Field(
         default=None,
-        description="Of fair_linear: behind which shares of people bands of the label's score begin, with commas "
-        "between them [0.6,0.7,0.8,0.87,0.92,0.96].",
+        description="For fair_linear: the shares of people after which bands of the label's score begin, "
+        "separated by commas [0.6,0.7,0.8,0.87,0.92,0.96].",
     )
     group_quantiles: tuple[AmountText, ...] | None = Field(
-        default=None, description="Of fair_linear: the same of the worst-off group's score [0.3,0.5,0.7,0.85]."
+        default=None,
+        description="For fair_linear: the same for the score of the group with the lowest rate [0.3,0.5,0.7,0.85].",
     )
     penalty: AmountText = Field(
         default=None,
-        description="Of pflr: what covariance with the group costs, beside the loss; 0 leaves fairness out [1].",
+        description="For pflr: the penalty of covariance with the group, beside the loss. 0 ignores fairness [1].",
     )
     free_covariance: AmountText = Field(
-        default=None, description="Of pflr: the covariance that costs nothing, in people [0]."
+        default=None, description="For pflr: the covariance without a penalty, in people [0]."
     )
     fairness: AmountText = Field(
-        default=None, description="Of pflr_star: the part of epsilon for the covariance with the group [0.5]."
+        default=None, description="For pflr_star: the part of epsilon for the covariance with the group [0.5]."
     )
     lowered: str | None = Field(
         default=None,
-        description="Of pflr_star, which cannot do without: the group whose scores are lowered against the other's, "
-        "such as Male. If it is the worse-off one, the model is less fair.",
+        description="For pflr_star, required: the group whose scores are lowered relative to the other "
+        "group's, such as Male. If this is the group with the lower rate, the model becomes less "
+        "fair.",
     )
     version: int | None = Field(
-        default=None, description="The version of the records, to repeat an earlier training; else the current one."
+        default=None, description="The version of the records, to repeat an earlier training [the current version]."
     )
-    draw: int = Field(default=1, description="From 2 on: another, independent and charged draw of the same training.")
+    draw: int = Field(
+        default=1,
+        description="2 or more: request an independent training with the same settings. It has its own noise "
+        "and its own charge.",
+    )
 
 
 class FollowingAudit(BaseModel):
@@ -123,9 +133,9 @@ class FollowingAudit(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     audit_on: str | None = Field(default=None, description="Audit the model in the same run, on this dataset.")
-    audit_epsilon: AmountText = Field(default=None, description="What that audit may cost, such as 0.5.")
+    audit_epsilon: AmountText = Field(default=None, description="The epsilon of that audit, such as 0.5.")
     audit_version: int | None = Field(
-        default=None, description="The version of the records to audit it on; else the current one."
+        default=None, description="The version of the records for that audit [the current version]."
     )
 
     @model_validator(mode="after")

@@ -44,7 +44,8 @@ class OnHand(BaseModel):
         default=None,
         ge=2,
         le=64,
-        description="Into how many bands to cut a score, each with as many people of your own data.",
+        description="The number of bands to divide a score into. Each band has the same number of people of "
+        "your own data.",
     )
     group_totals: Any = Field(
         default=None,
@@ -52,13 +53,14 @@ class OnHand(BaseModel):
         "sensitive columns, and people, or people_min and people_max. They are not sent.",
     )
     totals_source: str | None = Field(
-        default=None, description="Where these totals are from, for the report: Census 2021, table 7."
+        default=None, description="The source of these totals, for the report: Census 2021, table 7."
     )
     reuse: bool = Field(
-        default=True, description="Answer from a kept receipt, at no cost, where one has it as exactly."
+        default=True, description="Answer from a saved receipt, at no cost, if one is at least as precise."
     )
     join: bool = Field(
-        default=False, description="Estimate from all kept answers about the same people together, not from the best."
+        default=False,
+        description="Estimate from all saved answers about the same people together, instead of from the best one.",
     )
 
 
@@ -72,11 +74,12 @@ class UntilDecided(BaseModel):
 
     until_decided: bool = Field(
         default=False,
-        description="Look at little loss first, and on for the difference until the verdict is decided: epsilon (or "
-        "rho) is then the most that all looks cost together.",
+        description="Start with a small privacy loss and spend more only until the verdict is decided. epsilon "
+        "(or rho) is then the maximum that all looks cost together.",
     )
     first_look: AmountText = Field(
-        default=None, description="The epsilon (or rho) of the first look; the next ones double [1/32 of the most]."
+        default=None,
+        description="The epsilon (or rho) of the first look. Each further look doubles it [1/32 of the maximum].",
     )
 
 
@@ -96,7 +99,7 @@ class LinkRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(description="What the column is to be called; commands then name it: --decision NAME.")
+    name: str = Field(description="A name for the column. Later commands refer to it: --decision NAME.")
     key: str | None = Field(
         default=None, description="The data's column with the person keys [the dataset's name for it]."
     )
@@ -105,18 +108,18 @@ class LinkRequest(BaseModel):
     )
     type: str | None = Field(default=None, description=f"{', '.join(COLUMN_TYPES)} [what the values are].")
     categories: Texts | None = Field(
-        default=None, description="All values that a category can have, with commas between them [those in the data]."
+        default=None, description="All values that a category can have, separated by commas [those in the data]."
     )
-    label: bool = Field(default=False, description="The values say what people turned out to be: true or false.")
+    label: bool = Field(default=False, description="The values are true outcomes of people (labels): true or false.")
     delimiter: Literal[",", ";", "|", "tab"] = Field(
-        default=",", description="What separates the fields of a CSV file's lines: , ; | or tab."
+        default=",", description="The separator of fields in a CSV file: , ; | or tab."
     )
-    decimal: Literal[".", ","] = Field(default=".", description="What separates a number's decimals in a CSV file.")
+    decimal: Literal[".", ","] = Field(default=".", description="The decimal separator of numbers in a CSV file.")
     encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"] = Field(
-        default="utf-8", description="How the characters of a CSV file are written: utf-8, latin-1 or cp1252."
+        default="utf-8", description="The encoding of a CSV file: utf-8, latin-1 or cp1252."
     )
     missing: Texts = Field(
-        default=(), description="A word for a missing value in a CSV file, beside an empty field: NA."
+        default=(), description="A word for a missing value in a CSV file, in addition to an empty field: NA."
     )
 
 

@@ -30,9 +30,10 @@ def _examples(*lines: str) -> str:
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Measure how fairly a model, or decisions, treat groups of people, without seeing who belongs to which. "
-    "The holder's address and your key come from AUDITOR_HOLDER_URL and AUDITOR_API_KEY, or a configuration file; "
-    "where the holder offers it, `auditor login` signs you in instead of a key.",
+    help="Measure whether a model or a list of decisions treats groups of people alike, without "
+    "seeing who belongs to which group. Set the holder's address and your key with "
+    "AUDITOR_HOLDER_URL and AUDITOR_API_KEY, or in a configuration file. If the holder offers "
+    "sign-in, use `auditor login` instead of a key.",
     epilog=_examples(
         "auditor datasets",
         "auditor plan model.skops --dataset register --sensitive sex --epsilon 0.1",
@@ -122,7 +123,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def before_every_command(
     _: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and end.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Take the flags that no command has."""

@@ -45,14 +45,14 @@ def plan(
     request: AuditRequest,
     target_width: Annotated[
         float | None,
-        typer.Option(help="Instead of --epsilon: the width that the interval is to have.", rich_help_panel=PRIVACY),
+        typer.Option(help="Instead of --epsilon: the wanted width of the interval.", rich_help_panel=PRIVACY),
     ] = None,
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "outcome_test", "edition"))],
     own: Annotated[OnHandAndLooks, Without(("reuse",))],
     output: Output,
     connection: Reaching,
 ) -> None:
-    """What an audit would cost and how wide its interval would be with each strategy; spends nothing."""
+    """Show what an audit would cost and how wide its interval would be with each strategy. Spends nothing."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         planned = auditor.plan(model, dataset, request, reading=reading, target_width=target_width, **dict(own))
@@ -71,7 +71,7 @@ def audit(
     output: AuditOutput,
     connection: Connection,
 ) -> None:
-    """Measure how a model treats the groups; spends epsilon, once for the same question."""
+    """Measure how a model treats the groups. Spends epsilon, once for the same request."""
     with an_auditor(connection) as auditor:
         asked = partial(auditor.audit, model, dataset, request, reading=reading, about=about, **dict(own))
         _audited(auditor, asked, request, reading, output)
@@ -89,7 +89,9 @@ def rehearse(
     output: AuditOutput,
     connection: Annotated[Connection, Without(("wait_approval",))],
 ) -> None:
-    """Try an audit on the rehearsal of a dataset: invented people, nothing is charged, and everything says so."""
+    """Try an audit on the rehearsal of a dataset, which has invented people. Nothing is charged, and every output is
+    marked as a rehearsal.
+    """
     with an_auditor(connection) as auditor:
         asked = partial(auditor.rehearse, model, dataset, request, reading=reading, about=about, **dict(own))
         _audited(auditor, asked, request, reading, output)
@@ -128,7 +130,7 @@ def compare(
     output: Output,
     connection: Connection,
 ) -> None:
-    """Compare two models, for example before and after a mitigation, in one question; spends epsilon once."""
+    """Compare two models, for example before and after a mitigation, in one request. Spends epsilon once."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         comparison = auditor.compare(first, second, dataset, request, reading=reading, **dict(own))
@@ -140,10 +142,10 @@ def history(
     directory: Directory = None,
     *,
     dataset: DatasetIfAny = None,
-    model: Annotated[str | None, typer.Option(help="Of this model alone: the beginning of its digest.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model: the first characters of its digest.")] = None,
     output: Output,
 ) -> None:
-    """The kept audits over time, computed again from their receipts; asks nobody and spends nothing."""
+    """Show the saved audits over time, computed again from their receipts. Sends nothing and spends nothing."""
     with clear_errors():
         require_writable(output.report)
         show(stored_history(Receipts(directory or DEFAULT_RECEIPTS), dataset=dataset, model=model), output)
@@ -151,19 +153,22 @@ def history(
 
 @with_flags
 def mend(
-    audit: Annotated[Path, typer.Argument(help="The receipt of an audit, or its note in the receipts' `questions`.")],
+    audit: Annotated[
+        Path, typer.Argument(help="The receipt of an audit, or its note in the `questions` folder of the receipts.")
+    ],
     *,
     ratio: Annotated[float, typer.Option(help="The wanted ratio of the groups' acceptance rates.")] = 0.8,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the mended tree, a model file for `auditor audit`.", rich_help_panel=OUTPUT),
+        typer.Option(help="Write the relabelled tree, a model file for `auditor audit`.", rich_help_panel=OUTPUT),
     ] = None,
     output: Output,
 ) -> None:
-    """Change a tree's leaves until the groups' rates are alike enough, by a kept audit; asks nobody, spends nothing.
+    """Relabel leaves of a tree until the groups' rates meet a ratio, based on a saved audit. Sends nothing and spends
+    nothing.
 
-    The audit has strategy rules, and statistical-parity with equal-opportunity, or equalized-odds. Ends with 1, and
-    writes no tree, if no changes are shown to be enough.
+    The audit must use the strategy rules and the figures statistical-parity with equal-opportunity, or equalized-odds.
+    Exits with code 1 and writes no tree if no relabelling is shown to meet the ratio.
     """
     with clear_errors():
         for path in (output.report, out):

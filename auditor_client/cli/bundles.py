@@ -18,7 +18,8 @@ from auditor_client.settings import DEFAULT_RECEIPTS
 from shared.wire.flags import Without
 
 app = typer.Typer(
-    no_args_is_help=True, help="Evidence bundles: plan, model, receipts, keys, figures, report in one zip."
+    no_args_is_help=True,
+    help="Write and check evidence bundles: plan, model, receipts, keys, figures and report in one zip file.",
 )
 
 
@@ -26,14 +27,14 @@ app = typer.Typer(
 @with_flags
 def write(
     file: Annotated[Path, typer.Argument(help="The zip file to write.")],
-    chosen: Annotated[list[Path] | None, typer.Argument(help="Receipt files; by default all that have a note.")] = None,
+    chosen: Annotated[list[Path] | None, typer.Argument(help="Receipt files [all that have a note].")] = None,
     *,
     dataset: DatasetIfAny = None,
     connection: Annotated[
         Connection, Without(("holder_url", "key_file", "token_file", "config", "asked_for", "wait_approval"))
     ],
 ) -> None:
-    """Write kept audits and trainings into an evidence bundle."""
+    """Write saved audits and trainings into an evidence bundle."""
     with clear_errors():
         require_writable(file)
         directory = Receipts(connection.receipts or (chosen[0].parent if chosen else DEFAULT_RECEIPTS))
@@ -57,11 +58,14 @@ def check(
     file: Annotated[Path, typer.Argument(help="The zip file to check.")],
     *,
     keys: Annotated[
-        Path | None, typer.Option(help="The holder's keys as you got them from the holder, instead of the bundle's.")
+        Path | None,
+        typer.Option(
+            help="A file of the holder's keys that you got from the holder, instead of the keys in the bundle."
+        ),
     ] = None,
     output: JsonOnly,
 ) -> None:
-    """Check an evidence bundle: the signatures, and every figure computed again and compared."""
+    """Check an evidence bundle: verify the signatures, compute every figure again and compare it."""
     with clear_errors():
         found = check_bundle(file, keys=keys)
         if output.as_json:

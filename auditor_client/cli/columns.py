@@ -22,7 +22,7 @@ def link(
     output: JsonOnly,
     connection: Reaching,
 ) -> None:
-    """Send decisions, scores or labels by person key; costs nothing. Then audit them: --decision NAME."""
+    """Send decisions, scores or labels by person key. Costs nothing. Then audit them with --decision NAME."""
     with an_auditor(connection) as auditor:
         linked = auditor.link(data, dataset, request)
         name, column = linked.column.name, linked.column
@@ -42,11 +42,11 @@ def link(
 def columns(
     *,
     dataset: Dataset,
-    delete: Annotated[str | None, typer.Option(help="Have the column of this id deleted; its releases stay.")] = None,
+    delete: Annotated[str | None, typer.Option(help="Delete the column with this id. Its releases remain.")] = None,
     output: JsonOnly,
     connection: Reaching,
 ) -> None:
-    """Your derived columns: scores that the holder computes, and values that you linked."""
+    """List your derived columns: scores that the holder computes, and values that you linked."""
     with an_auditor(connection) as auditor:
         if delete is not None:
             auditor.delete_column(dataset, delete)

@@ -15,11 +15,13 @@ from shared.wire.flags import Without
 @with_flags
 def desk(
     *,
-    port: Annotated[int, typer.Option(help="Where on this machine; by default a free port.", min=0, max=65535)] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Show the address, and open no browser.")] = False,
+    port: Annotated[int, typer.Option(help="The port on this machine [a free port].", min=0, max=65535)] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Show the address instead of opening a browser.")
+    ] = False,
     connection: Annotated[Connection, Without(("wait_approval",))],
 ) -> None:
-    """Audit in the browser: from a model's file to a report, budgets, receipts, bundles. On this machine alone."""
+    """Audit in the browser: from a model's file to a report; budgets, receipts, bundles. Runs only on this machine."""
     with clear_errors():
         settings = load_settings(
             {**dict(connection), "api_key_file": connection.key_file}, os.environ, connection.config

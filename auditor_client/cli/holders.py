@@ -20,7 +20,7 @@ WithoutReceipts = Annotated[Connection, Without(("receipts", "asked_for", "wait_
 
 @with_flags
 def datasets(*, output: JsonOnly, connection: WithoutReceipts) -> None:
-    """What the holder offers."""
+    """List the datasets of the holder."""
     with an_auditor(connection) as auditor:
         found = auditor.datasets()
         if output.as_json:
@@ -48,7 +48,7 @@ def dataset(
     output: JsonOnly,
     connection: WithoutReceipts,
 ) -> None:
-    """What a dataset declares: its columns and their values, groups, and what is protected."""
+    """Show what a dataset declares: its columns and their values, its groups, and what is protected."""
     with an_auditor(connection) as auditor:
         found = auditor.dataset(name)
         if output.as_json:
@@ -59,7 +59,7 @@ def dataset(
 
 @with_flags
 def budget(*, dataset: DatasetIfAny = None, output: JsonOnly, connection: WithoutReceipts) -> None:
-    """What you were granted, have spent and have left."""
+    """Show the budget that you were granted, have spent and have left."""
     with an_auditor(connection) as auditor:
         accounts = auditor.budgets() if dataset is None else (auditor.budget(dataset),)
         if output.as_json:
@@ -74,12 +74,12 @@ def approvals(
     name: Annotated[str, typer.Argument(help="The dataset's name at the holder.", autocompletion=names_of_datasets)],
     *,
     withdraw: Annotated[
-        str | None, typer.Option(help="Take the request of this id back; its beginning is enough.")
+        str | None, typer.Option(help="Withdraw the request with this id. The first characters of the id are enough.")
     ] = None,
     output: JsonOnly,
     connection: WithoutReceipts,
 ) -> None:
-    """What you asked that a budget officer has to approve first: its price, its state, until when; costs nothing."""
+    """List your requests that need the approval of a budget officer, with price, state and expiry. Costs nothing."""
     with an_auditor(connection) as auditor:
         found = auditor.approvals(name)
         if withdraw is not None:
@@ -98,7 +98,7 @@ def verify(
     directory: Directory = None,
     *,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Check signatures alone, with the pinned keys, and ask nobody.")
+        bool, typer.Option("--offline", help="Check only signatures, with the pinned keys, and contact nobody.")
     ] = False,
     output: JsonOnly,
     connection: WithoutReceipts,

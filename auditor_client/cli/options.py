@@ -21,7 +21,8 @@ CONNECTION: Final = "Connection"
 
 ModelFile = Annotated[Path, typer.Argument(help="A file of a fitted model.")]
 ModelOrDecisions = Annotated[
-    Path | None, typer.Argument(help="A file of a fitted model; none if --decision names a column.", show_default=False)
+    Path | None,
+    typer.Argument(help="A file of a fitted model. Omit it if --decision names a column.", show_default=False),
 ]
 Dataset = Annotated[
     str,
@@ -32,9 +33,9 @@ Dataset = Annotated[
     ),
 ]
 DatasetIfAny = Annotated[
-    str | None, typer.Option(help="Of this dataset alone.", rich_help_panel=AUDITED, autocompletion=datasets)
+    str | None, typer.Option(help="Only this dataset.", rich_help_panel=AUDITED, autocompletion=datasets)
 ]
-Directory = Annotated[Path | None, typer.Argument(help="The receipts directory [./receipts].")]
+Directory = Annotated[Path | None, typer.Argument(help="The folder of receipts [./receipts].")]
 
 
 class FailOn(StrEnum):
@@ -54,15 +55,15 @@ class Connection(BaseModel):
     token_file: Path | None = Field(
         default=None, description="A file with a token of the holder's identity provider, instead of a key."
     )
-    receipts: Path | None = Field(default=None, description="Where receipts are kept [./receipts].")
+    receipts: Path | None = Field(default=None, description="The folder of receipts [./receipts].")
     config: Path | None = Field(default=None, description="A TOML file with settings, instead of AUDITOR_CONFIG.")
     asked_for: str | None = Field(
-        default=None, description="What questions are for, entered into the holder's ledger [AUDITOR_ASKED_FOR]."
+        default=None, description="The purpose of the request. The holder's ledger records it [AUDITOR_ASKED_FOR]."
     )
     wait_approval: float | None = Field(
         default=None,
-        description="How many seconds to wait for a budget officer's approval, where one is needed "
-        "[0; AUDITOR_WAIT_APPROVAL].",
+        description="How many seconds to wait for a budget officer's approval, if one is required [0; "
+        "AUDITOR_WAIT_APPROVAL].",
     )
 
 
@@ -76,7 +77,7 @@ class Output(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     report: Path | None = Field(default=None, description="Write the report as an HTML page.")
-    language: str = Field(default=LANGUAGES[0], description=f"Of the page: {', '.join(LANGUAGES)}.")
+    language: str = Field(default=LANGUAGES[0], description=f"The language of the page: {', '.join(LANGUAGES)}.")
     as_json: bool = Field(default=False, description="Print JSON, for machines.")
 
     @model_validator(mode="after")
@@ -97,11 +98,12 @@ class AuditOutput(Output):
     bundle: Path | None = Field(default=None, description="Write the evidence bundle, a zip file.")
     fail_on: FailOn | None = Field(
         default=None,
-        description="Exit with 1 if the verdict on the first figure is fails; with undecided, also if it is that.",
+        description="Exit with code 1 if the verdict on the first figure is `fails`. With `undecided`, also "
+        "exit with code 1 if it is undecided.",
     )
 
 
 class TrainingOutput(Output):
     """Where a trained model's page goes, or its price alone."""
 
-    price: bool = Field(default=False, description="Show the price, and what each part of it buys; spends nothing.")
+    price: bool = Field(default=False, description="Show the price and what each part of it pays for. Spends nothing.")

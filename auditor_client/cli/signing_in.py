@@ -27,14 +27,17 @@ _PAGE: Final = "You can close this page, and go back to the terminal: it says wh
 def login(
     *,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Show the address, to be opened in a browser of this machine.")
+        bool,
+        typer.Option(
+            "--no-browser", help="Show the address instead of opening it. Open it in a browser on this machine."
+        ),
     ] = False,
     device: Annotated[
-        bool, typer.Option("--device", help="Show a code, to be typed in a browser of any other machine.")
+        bool, typer.Option("--device", help="Show a code to enter in a browser on any other machine.")
     ] = False,
     connection: Holder,
 ) -> None:
-    """Sign in at the holder's identity provider, instead of a key. What that leaves is renewed by itself."""
+    """Sign in at the holder's identity provider instead of using a key. The sign-in is renewed automatically."""
     with clear_errors():
         settings = _settings(connection)
         offer = offered(settings)
@@ -56,7 +59,7 @@ def login(
 
 @with_flags
 def logout(*, connection: Holder) -> None:
-    """End the sign-in: here, and at the identity provider where it takes tokens back."""
+    """Sign out: on this machine, and at the identity provider if it can revoke tokens."""
     with clear_errors():
         ended = KeptSignIn(_settings(connection)).forget()
         if ended is None:

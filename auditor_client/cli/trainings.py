@@ -22,7 +22,7 @@ def train(
     *,
     request: TrainingRequest,
     ratio: Annotated[
-        float, typer.Option(help="The wanted ratio of the groups' rates; another one later costs nothing.")
+        float, typer.Option(help="The wanted ratio of the groups' rates. You can change it later at no cost.")
     ] = 0.8,
     reading: Annotated[Reading, Without(UNREAD_BY_TRAININGS)],
     following: FollowingAudit,
@@ -33,10 +33,11 @@ def train(
     output: TrainingOutput,
     connection: Connection,
 ) -> None:
-    """Have the holder train a model whose decisions are fair enough; spends epsilon, once for the same training.
+    """Ask the holder to train a model whose decisions meet a ratio. Spends epsilon, once for the same training.
 
-    Ends with 1, and writes and audits no model, if no decisions of its leaves are shown or estimated to meet the ratio.
-    The learners of publications promise no ratio: their model is always written, and only an audit says how fair it is.
+    Exits with code 1 if no decisions of its leaves are shown or estimated to meet the ratio; no model is then written
+    or audited. Published learners do not promise a ratio: their model is always written, and only an audit shows how
+    fair it is.
     """
     with an_auditor(connection) as auditor:
         if output.price and (output.report or out):

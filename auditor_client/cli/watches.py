@@ -10,23 +10,29 @@ from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, JsonOnly, Output, Reaching
 from auditor_client.cli.output import an_auditor, print_json, require_writable, show
 
-app = typer.Typer(no_args_is_help=True, help="Have a verdict watched: pay once, and only look again when it changes.")
+app = typer.Typer(no_args_is_help=True, help="Watch a verdict: pay once, and look again only when it changes.")
 
 
 @app.command("set")
 @with_flags
 def set_watch(
-    audit: Annotated[Path, typer.Argument(help="The receipt of an audit, or its note in the receipts' questions.")],
-    epsilon: Annotated[str, typer.Option(help="ε of all answers together, charged now.")],
+    audit: Annotated[
+        Path, typer.Argument(help="The receipt of an audit, or its note in the `questions` folder of the receipts.")
+    ],
+    epsilon: Annotated[str, typer.Option(help="ε for all answers together. It is charged now.")],
     *,
     margin: Annotated[
-        int, typer.Option(help="Say a change when so many people are left until it; below 0, so many beyond it.")
+        int,
+        typer.Option(
+            help="Report a change when this many people are left before it. A negative number: when this "
+            "many people are beyond it."
+        ),
     ] = 0,
-    draw: Annotated[int, typer.Option(help="Another number sets another watch, and is charged again.")] = 1,
+    draw: Annotated[int, typer.Option(help="Another number sets another watch, with its own charge.")] = 1,
     output: Output,
     connection: Connection,
 ) -> None:
-    """Have the holder watch the verdict of an audit in every version of the records; spends epsilon, once."""
+    """Ask the holder to watch the verdict of an audit in every version of the records. Spends epsilon, once."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         watched = auditor.watch(audit, epsilon, margin=margin, draw=draw)
@@ -41,7 +47,9 @@ def show_watches(
     output: JsonOnly,
     connection: Reaching,
 ) -> None:
-    """Show your watches about a dataset, unchanged since when or changed at which version; costs nothing."""
+    """Show your watches of a dataset: since when the verdict is unchanged, or at which version it changed. Costs
+    nothing.
+    """
     with an_auditor(connection) as auditor:
         found = auditor.watches(dataset)
         if output.as_json:

@@ -42,7 +42,7 @@ LABELS: Final[Mapping[str, str]] = {
     "asked_for": "What it is asked for",
     "margin": "People before",
     "name": "Name of the column", "key": "Column with the person keys", "value": "Column with the values",
-    "type": "What the values are", "too_large": "Of counts above everybody", "negative": "Of negative counts",
+    "type": "What the values are", "too_large": "Counts above the number of people", "negative": "Negative counts",
     "algorithm": "Learner", "features": "What it may use", "groups": "Part of ε that finds the best-off group",
     "splits": "Part of ε that chooses splits", "tables": "Part of ε that learns scores",
     "fairness": "Part of ε for the covariance", "points": "Points for a unit of log odds",
@@ -58,12 +58,13 @@ _CHOICES: Final[Mapping[str, Sequence[str]]] = {
     "decimal": (".", ","), "encoding": ("utf-8", "utf-8-sig", "latin-1", "cp1252"),
 }  # fmt: skip
 _HINTS: Final[Mapping[str, str]] = {
-    "where": "Restrict the audit: age >= 18, or region in (North, South). One on each line; all of them hold.",
-    "rates": "Assumed, instead of the ratio: each group's rate, with commas between them.",
-    "name": "What the column is to be called: letters, digits, dots, hyphens and underscores.",
+    "where": "Restrict the audit to some people: age >= 18, or region in (North, South). One condition "
+    "per line; all must hold.",
+    "rates": "Assumption, instead of the ratio: each group's rate, separated by commas.",
+    "name": "A name for the column: letters, digits, dots, hyphens and underscores.",
     "value": "The data's column with the values. If empty: the one of that name, or the only other one.",
-    "organisation": "Who audits. If empty: what the settings say.",
-    "author": "Who wrote the report. If empty: what the settings say.",
+    "organisation": "The organisation that audits. If empty: from the settings.",
+    "author": "The author of the report. If empty: from the settings.",
 }
 """What people read of a field of whose flag another text is right."""
 _FILES: Final = ("supports_from", "group_totals")

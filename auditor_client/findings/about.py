@@ -21,18 +21,20 @@ class About(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model_name: Words | None = Field(
-        default=None, exclude_if=_unset, description="What the model is called [its file's name]."
+    model_name: Words | None = Field(default=None, exclude_if=_unset, description="The model's name [its file's name].")
+    model_owner: Words | None = Field(default=None, exclude_if=_unset, description="The owner of the model.")
+    purpose: Words | None = Field(
+        default=None, exclude_if=_unset, description="What the model decides, and for what purpose."
     )
-    model_owner: Words | None = Field(default=None, exclude_if=_unset, description="Whose model it is.")
-    purpose: Words | None = Field(default=None, exclude_if=_unset, description="What the model decides, and what for.")
     favourable_word: Words | None = Field(
-        default=None, exclude_if=_unset, description="What a favourable decision is called, such as granted."
+        default=None, exclude_if=_unset, description="The word for a favourable decision, such as granted."
     )
     organisation: Words | None = Field(
-        default=None, exclude_if=_unset, description="Who audits [AUDITOR_ORGANISATION]."
+        default=None, exclude_if=_unset, description="The organisation that audits [AUDITOR_ORGANISATION]."
     )
-    author: Words | None = Field(default=None, exclude_if=_unset, description="Who wrote the report [AUDITOR_AUTHOR].")
+    author: Words | None = Field(
+        default=None, exclude_if=_unset, description="The author of the report [AUDITOR_AUTHOR]."
+    )
 
     def over(self, others: "About") -> Self:
         """The same, with what others say where this says nothing."""

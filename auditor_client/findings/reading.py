@@ -56,42 +56,52 @@ class Reading(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    estimator: str = Field(default="posterior", description="posterior: with intervals; plug-in: as published.")
+    estimator: str = Field(
+        default="posterior", description="posterior: with intervals; plug-in: as published, without intervals."
+    )
     negative: str = Field(
-        default="uniform", description="Of the plug-in estimator, for negative counts: zero, one, uniform, total-valid."
+        default="uniform",
+        description="For the plug-in estimator: how to correct negative counts: zero, one, uniform, total-valid.",
     )
     too_large: str = Field(
-        default="uniform", description="Of the plug-in estimator, for counts above everybody: uniform, total-valid."
+        default="uniform",
+        description="For the plug-in estimator: how to correct counts above the number of people: uniform, "
+        "total-valid.",
     )
     threshold: float | None = Field(
         default=None,
-        description="Of the ratio, for a verdict; of an adverse ratio, of 1 divided by it [0.8 for statistical-parity, "
-        "the four-fifths rule, and for adverse-ratio, 1.25 times as often; else no verdict].",
+        description="The threshold of the verdict on a ratio. For an adverse ratio, it applies to 1 divided by "
+        "the ratio [0.8 for statistical-parity, the four-fifths rule, and for adverse-ratio, which "
+        "is 1.25 times as often; other figures get no verdict].",
     )
     level: float = Field(
-        default=0.95, description=f"Of each interval, at most {LEVEL_MAX}; with joint, of all together."
+        default=0.95,
+        description=f"The probability that an interval contains the true figure, at most {LEVEL_MAX}. With "
+        "joint, the probability that all of them do.",
     )
     joint: bool = Field(
         default=False,
         exclude_if=operator.not_,
-        description="All intervals and verdicts of the report are to hold together at the level, not each by itself.",
+        description="Make all intervals and verdicts of the report hold together at the level, instead of each "
+        "by itself.",
     )
     judged: Annotated[str | None, BeforeValidator(_least_size)] = Field(
         default=None,
         exclude_if=lambda least: least is None,
-        description="Judge the groups that are shown to have at least so many people, or such a share: 30, 2% [all].",
+        description="Base the verdict only on groups that are shown to have at least this many people or this "
+        "share: 30, 2% [all].",
     )
     outcome_test: bool = Field(
         default=False,
         exclude_if=operator.not_,
-        description="Of a chain whose last stage says that a suspicion was right: read its last step as an outcome "
-        "test, with what that does not show.",
+        description="For a chain whose last stage says that a suspicion was right: report its last step as an "
+        "outcome test, together with what an outcome test cannot show.",
     )
 
     edition: int = Field(
         default=LATEST,
         exclude_if=lambda edition: edition == 1,
-        description="Of the estimator: an earlier one gives the figures of an earlier audit again.",
+        description="The edition of the estimator. An earlier edition reproduces the figures of an earlier audit.",
     )
     looks: Looks | None = Field(default=None, exclude_if=lambda looks: looks is None)
     """The looks of which this reads one, whose level is then each look's; `audits.deciding` settles them."""

@@ -28,7 +28,7 @@ __all__ = ["app"]
 
 # Typer's own pages for exceptions show local variables, and so keys and passwords.
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-admin = typer.Typer(no_args_is_help=True, help="Everything that the administrator's endpoints do.")
+admin = typer.Typer(no_args_is_help=True, help="Administer a holder: every command calls an administrator's endpoint.")
 for part in (accounts.commands, datasets.commands, approvals.commands, ledger.commands):
     admin.add_typer(part)
 for part in (
@@ -47,6 +47,6 @@ app.add_typer(machine.ledger_commands, name="ledger")
 
 @app.callback()
 def before_every_command() -> None:
-    """The holder: keeps sensitive attributes, answers with noise, keeps the ledger."""
+    """Run a holder: it has the sensitive attributes, answers with noise and keeps the ledger."""
     keep_new_files_private()
     logging.getLogger("holder_service").addHandler(logging.NullHandler())  # a command says itself what went wrong

@@ -14,7 +14,7 @@ commands = typer.Typer()
 
 @commands.command("auditors")
 def list_auditors(
-    name: Annotated[str | None, typer.Argument(help="This account alone.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Only this account.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """List accounts and their keys."""
@@ -31,25 +31,27 @@ def list_auditors(
 def add_auditor(
     name: str,
     role: Annotated[str, typer.Option(help=f"One of {', '.join(get_args(Role))}.")] = "auditor",
-    expires: Annotated[str | None, typer.Option(help="When its first key expires, ISO 8601 with a zone.")] = None,
-    display_name: Annotated[str | None, typer.Option(help="What people read, in any script: 'Frau Müller'.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When its first key expires: ISO 8601 with a time zone.")] = None,
+    display_name: Annotated[str | None, typer.Option(
+        help="The name that people read, in any script: 'Frau Müller'.",
+    )] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Open an account; its key is printed once."""
+    """Open an account. Its key is printed once."""
     body = {"name": name, "role": role, "expires": expires, "display_name": display_name}
     _show_key(call("POST", "/v1/admin/auditors", url, key, json=body), as_json)
 
 
 @commands.command("disable-auditor")
 def disable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
-    """Stop an account from calling."""
+    """Disable an account: its calls are refused."""
     call("PATCH", path_of("auditors", name), url, key, json={"disabled": True})
     notify(f"{name} is disabled, and none of its keys calls any more.")
 
 
 @commands.command("enable-auditor")
 def enable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
-    """Let an account call again."""
+    """Enable a disabled account."""
     call("PATCH", path_of("auditors", name), url, key, json={"disabled": False})
     notify(f"{name} may call again.")
 
@@ -57,10 +59,10 @@ def enable_auditor(name: str, url: Url = "", key: AdminKey = "") -> None:
 @commands.command("show-as")
 def show_as(
     name: str,
-    display_name: Annotated[str, typer.Argument(help="What people read, in any script; '' for the name itself.")],
+    display_name: Annotated[str, typer.Argument(help="The name that people read, in any script; '' removes it.")],
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
-    """Give an account a display name. Its name stays, and so does what was recorded under it."""
+    """Give an account a display name. Its name and everything recorded under its name remain."""
     call("PATCH", path_of("auditors", name), url, key, json={"display_name": display_name or None})
     notify(f"{name} is shown as {display_name or name}.")
 
@@ -68,16 +70,16 @@ def show_as(
 @commands.command("add-key")
 def add_key(
     name: str,
-    expires: Annotated[str | None, typer.Option(help="When it expires, ISO 8601 with a zone.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When the key expires: ISO 8601 with a time zone.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Give an account a further key, printed once."""
+    """Give an account another key, which is printed once."""
     _show_key(call("POST", path_of("auditors", name, "keys"), url, key, json={"expires": expires}), as_json)
 
 
 @commands.command("withdraw-key")
 def withdraw_key(name: str, key_id: str, url: Url = "", key: AdminKey = "") -> None:
-    """Make a key invalid at once."""
+    """Make a key invalid immediately."""
     call("DELETE", path_of("auditors", name, "keys", key_id), url, key)
     notify(f"Key {key_id} of {name} is withdrawn.")
 

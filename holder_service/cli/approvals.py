@@ -16,10 +16,13 @@ from shared.kinds.watches import Watch
 from shared.wire import limits
 
 commands = typer.Typer()
-Id = Annotated[str, typer.Argument(help="Its id, or how that begins, as `approvals` lists it.")]
+Id = Annotated[str, typer.Argument(help="The request's id, or its first characters, as `approvals` lists it.")]
 Entry = Annotated[
     int | None,
-    typer.Option(help="The entry that `approval` showed, instead of being shown and asked: nothing newer is decided."),
+    typer.Option(
+        help="The ledger entry that `approval` showed. Skips the display and the question; a newer "
+        "state of the request is not decided."
+    ),
 ]
 PAGE = 1000
 
@@ -27,11 +30,11 @@ PAGE = 1000
 @commands.command("approvals")
 def list_approvals(
     state: Annotated[
-        str, typer.Option(help=f"Only those in one state: {', '.join(get_args(ApprovalState))}; or all.")
+        str, typer.Option(help=f"Only requests in this state: {', '.join(get_args(ApprovalState))}; or all.")
     ] = "waiting",
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """List requests that need an approval: those that wait, unless another state is named."""
+    """List requests that need an approval. By default only waiting ones."""
     found = _every(url, key, None if state == "all" else state)
     rows = [
         (short(one["id"]), one["auditor"], one["kind"], f"{one['dataset']} v{one['version']}",
@@ -44,7 +47,7 @@ def list_approvals(
 
 @commands.command("approval")
 def show_approval(request: Id, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """Show one request: who asks, what for, at what price, what is left, and all that is asked."""
+    """Show one request: auditor, purpose, price, remaining budget and everything that is requested."""
     one = call("GET", path_of("approvals", _whole(request, url, key)), url, key)
     if as_json:
         print(json.dumps(one))
@@ -55,11 +58,13 @@ def show_approval(request: Id, url: Url = "", key: AdminKey = "", as_json: AsJso
 @commands.command("approval-column")
 def save_column(
     request: Id,
-    column: Annotated[str, typer.Argument(help="The derived column's id, or how that begins, as `approval` shows it.")],
+    column: Annotated[str, typer.Argument(
+        help="The derived column's id, or its first characters, as `approval` shows it.",
+    )],
     file: Annotated[Path, typer.Argument(help="A new file, for the document as JSON.")],
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
-    """Save the whole document of a derived column that a request names; `approval` shows it in words, and cut."""
+    """Save the whole document of a derived column that a request names. `approval` shows a shortened description."""
     path = path_of("approvals", _whole(request, url, key))
     ids = [one["id"] for one in call("GET", path, url, key).get("columns", ())]
     identity = whole_id(column, ids, "derived columns have an id that begins so; `holder admin approval` shows them")
@@ -71,42 +76,43 @@ def save_column(
 @commands.command("approve")
 def approve(
     request: Id,
-    reason: Annotated[str | None, typer.Option(help="Why: the auditor who asked is shown it.")] = None,
+    reason: Annotated[str | None, typer.Option(help="The reason, which the auditor can read.")] = None,
     entry: Entry = None, url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
-    """Approve a request: the same is answered, and charged, when its auditor asks again."""
+    """Approve a request. When its auditor sends the same request again, it is answered and charged."""
     _decide(request, {"approved": True, "reason": reason, "entry": entry}, url, key)
 
 
 @commands.command("decline")
 def decline(
     request: Id,
-    reason: Annotated[str, typer.Argument(help="Why: the auditor who asked is shown it.")],
+    reason: Annotated[str, typer.Argument(help="The reason, which the auditor can read.")],
     entry: Entry = None, url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
-    """Decline a request: that stands until it ends, unless you approve it after all."""
+    """Decline a request. It stays declined until it expires, unless you approve it later."""
     _decide(request, {"approved": False, "reason": reason, "entry": entry}, url, key)
 
 
 @commands.command("require-approval")
 def require_approval(
     population: str,
-    days: Annotated[int, typer.Option(help="How many days a request stands.")] = limits.APPROVAL_DAYS_DEFAULT,
-    off: Annotated[bool, typer.Option("--off", help="Answer without approvals again; open requests end.")] = False,
+    days: Annotated[int, typer.Option(help="After how many days a request expires.")] = limits.APPROVAL_DAYS_DEFAULT,
+    off: Annotated[bool, typer.Option("--off", help="Answer without approvals again. Open requests end.")] = False,
     in_full: Annotated[
         bool | None,
-        typer.Option("--in-full/--not-in-full", help="Refuse requests that officers cannot be shown whole in words."),
+        typer.Option("--in-full/--not-in-full", help="Refuse requests that officers cannot read in full, in words."),
     ] = None,
     second_officer: Annotated[
         bool | None,
         typer.Option(
             "--second-officer/--no-second-officer",
-            help="Require a second officer to make the same change before approvals end or the cap is raised.",
+            help="Require that a second officer makes the same change before approvals are switched off or "
+        "the cap is raised.",
         ),
     ] = None,
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
-    """Have whatever is asked about a population approved first."""
+    """Require approval of every request about a population."""
     body = {
         "required": not off,
         "days": days,

@@ -22,15 +22,15 @@ _COLUMNS = ("plan", "records", "pricing", "counting", "noise", "writing", "slowe
 def calibrate(
     records: Annotated[int, typer.Option(min=1000, help="People in the larger of two invented registers.")] = 200_000,
     runs: Annotated[int, typer.Option(min=3, max=900, help="Releases of each plan at each size.")] = 100,
-    write: Annotated[bool, typer.Option(help="Put the factors in force for holders that start from now on.")] = True,
+    write: Annotated[bool, typer.Option(help="Use the measured factors in holders that start from now on.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Measure releases with the engine of this holder, and set the public deadlines so that they cover 99.99 % of them.
+    """Measure releases with this holder's engine, and set the public deadlines so that they cover 99.99 % of them.
 
-    Runs on invented registers in the holder's home, or its cluster's store, and touches nothing else. Take a quiet
-    machine, or one as busy as it will be. Median milliseconds of each part stand next to those that the deadlines
-    suppose on a machine as shipped. With HOLDER_ENGINE=spark take --records 2000000 --runs 20 or more of both: the
-    larger the register, the better the start of a job is told apart from what it reads.
+    Runs on invented registers in the holder's home, or in its cluster's store, and changes nothing else. Use a quiet
+    machine, or one as busy as it will be. The output compares the median milliseconds of each part with the values that
+    the deadlines assume for an uncalibrated machine. With HOLDER_ENGINE=spark use --records 2000000 --runs 20 or more
+    of both: a larger register separates the start of a job better from its reading time.
     """
     gc.set_threshold(GC_THRESHOLD)  # as the service does
     with clear_errors():

@@ -21,11 +21,13 @@ from holder_service.services.running.holder import Holder
 from holder_service.settings.holder import Settings
 from holder_service.settings.secrets import secret
 
-Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="A running holder; without it, this machine's own.")]
+Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="The address of a running holder [this machine's holder].")]
 AdminKey = Annotated[
     str,
     typer.Option(
-        "--key", envvar="HOLDER_ADMIN_KEY", help="An administrator's key, or a token; better from the environment."
+        "--key",
+        envvar="HOLDER_ADMIN_KEY",
+        help="An administrator's key or token. Prefer the environment variable: other users can see arguments.",
     ),
 ]
 Locate = Callable[[str, str], str]

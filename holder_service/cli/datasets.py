@@ -27,7 +27,9 @@ from holder_service.records.formats import RecordFormat
 from shared.contract.datasets import DatasetDeclaration
 
 commands = typer.Typer()
-records_commands = typer.Typer(no_args_is_help=True, help="Records read by the holder itself; loads under way.")
+records_commands = typer.Typer(
+    no_args_is_help=True, help="Let the holder read files of records itself, and list running loads."
+)
 commands.add_typer(records_commands, name="records")
 
 
@@ -47,18 +49,18 @@ def list_datasets(url: Url = "", key: AdminKey = "", as_json: AsJson = False) ->
 
 @commands.command("declare")
 def declare(
-    dataset: Annotated[str, typer.Argument(help="Its name; no name is needed for --example and --schema.")] = "",
+    dataset: Annotated[str, typer.Argument(help="The dataset's name. --example and --schema do not need it.")] = "",
     declaration: Annotated[
         Path | None,
         typer.Argument(help="JSON with person_key or people, columns, population, relation, cap, metadata."),
     ] = None,
-    example: Annotated[bool, typer.Option("--example", help="Print a declaration to begin from, and end.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of declarations, and end.")] = False,
+    example: Annotated[bool, typer.Option("--example", help="Print an example declaration and exit.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of declarations and exit.")] = False,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Declare a dataset, or change of it what may change. All faults of the declaration are printed at once.
+    """Declare a dataset, or change the parts of a declaration that may change. Prints every error of the declaration.
 
-    docs/declaration.md describes every field; `holder draft` makes a draft of a file of records.
+    docs/declaration.md describes every field. `holder draft` drafts a declaration from a file of records.
     """
     if example or schema:
         form = json.dumps(DatasetDeclaration.model_json_schema(), indent=2) + "\n"
@@ -80,25 +82,29 @@ def write_metadata(
     metadata: Annotated[Path, typer.Argument(help="JSON with title, source, reference_date, columns and others.")],
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
-    """Write anew what people read of a dataset: titles, units, where it is from. Nothing else about it changes."""
+    """Replace the metadata of a dataset: titles, units, source. Nothing else changes."""
     _put_document(path_of("datasets", dataset, "metadata"), metadata, url, key)
     notify(f"The metadata of {dataset} are written.")
 
 
 @commands.command("rehearsal")
 def publish_rehearsal(
-    dataset: Annotated[str, typer.Argument(help="The dataset of real people that is to be rehearsed.")],
-    people: Annotated[int | None, typer.Option(help="How many people to invent; never a count.")] = None,
-    seed: Annotated[str | None, typer.Option(help="32 hexadecimal digits to invent them with; else new ones.")] = None,
+    dataset: Annotated[str, typer.Argument(help="The dataset of real people to rehearse.")],
+    people: Annotated[int | None, typer.Option(
+        help="How many people to invent. Choose a number; do not use a true count.",
+    )] = None,
+    seed: Annotated[str | None, typer.Option(help="32 hexadecimal digits as the seed [random].")] = None,
     marginals: Annotated[
         Path | None,
-        typer.Option(help="JSON: by column, parts with a weight. They are published to all auditors by this."),
+        typer.Option(help="JSON: for each column, parts with a weight. This publishes them to all auditors."),
     ] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Publish a rehearsal of a dataset, or publish it anew: invented people, about whom all may ask, at no charge.
+    """Publish a rehearsal of a dataset, or replace it. Its people are invented, and every auditor may send requests at
+    no charge.
 
-    They are drawn from the declaration and from the marginals that you publish, never from records. docs/rehearsals.md
+    The people are drawn from the declaration and from the marginals that you publish, never from records. See
+    docs/rehearsals.md.
     """
     published: Any = {}
     with clear_errors():
@@ -126,10 +132,12 @@ def load(
     records: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
     *,
     how: RecordFormat,
-    check: Annotated[bool, typer.Option("--check", help="Check everything, keep nothing, and say all faults.")] = False,
+    check: Annotated[bool, typer.Option(
+        "--check", help="Validate only: report every error and store nothing.",
+    )] = False,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Load records as a new version: all of them or none. How a CSV file is written is declared, never guessed.
+    """Load records as a new version, all or none. State how a CSV file is written; it is never guessed.
 
     Excel in German writes: --delimiter ';' --decimal , --encoding cp1252 --true WAHR --false FALSCH
     R writes: --missing NA --only-declared
@@ -162,10 +170,12 @@ def load_from(
     source: Annotated[str, typer.Argument(help="The URL of a file or a folder under HOLDER_RECORDS_ROOTS.")],
     *,
     how: RecordFormat,
-    check: Annotated[bool, typer.Option("--check", help="Check everything, keep nothing, and say all faults.")] = False,
+    check: Annotated[bool, typer.Option(
+        "--check", help="Validate only: report every error and store nothing.",
+    )] = False,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Have the holder itself read files of records, and load them as a new version: all of them or none."""
+    """Let the holder read files of records itself and load them as a new version, all or none."""
     asked = {**how.model_dump(mode="json", exclude_defaults=True), "url": source, **({"check": True} if check else {})}
     if not as_json:
         notify("The holder reads the files; this takes as long as they are large.")
@@ -183,7 +193,7 @@ def load_from(
 
 @records_commands.command("loads")
 def list_loads(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """List the loads of a dataset that are under way, whoever began them, and how far each is."""
+    """List the running loads of a dataset, started by anyone, and the progress of each."""
     found = call("GET", path_of("datasets", dataset, "records", "loads"), url, key)
     rows = [
         (one["actor"], when(one["began"]), WORDS[one["phase"]],
@@ -195,14 +205,14 @@ def list_loads(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJson 
 
 @commands.command("retire")
 def retire(dataset: str, url: Url = "", key: AdminKey = "") -> None:
-    """Take a dataset, its records and its rehearsal away; nothing that was spent comes back."""
+    """Remove a dataset, its records and its rehearsal. Spent budget is not returned."""
     call("DELETE", path_of("datasets", dataset), url, key)
     notify(f"{dataset} is retired, and its records are gone. What was spent stays spent.")
 
 
 @commands.command("columns")
 def list_columns(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """List the derived columns that auditors made about a dataset."""
+    """List the derived columns that auditors made for a dataset."""
     found = call("GET", path_of("datasets", dataset, "columns"), url, key)
     rows = [
         (one["auditor"], one["column"]["name"], one["origin"], str(one["bytes"]), one["state"],
@@ -215,10 +225,10 @@ def list_columns(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJso
 @commands.command("delete-column")
 def delete_column(
     dataset: str,
-    column: Annotated[str, typer.Argument(help="Its id, or how that begins, as `columns` lists it.")],
+    column: Annotated[str, typer.Argument(help="The column's id, or its first characters, as `columns` lists it.")],
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
-    """Delete an auditor's derived column; what was released about it stays."""
+    """Delete an auditor's derived column. Its releases remain."""
     path = path_of("datasets", dataset, "columns")
     ids = [one["id"] for one in call("GET", path, url, key)["columns"]]
     named = whole_id(
@@ -229,14 +239,14 @@ def delete_column(
 
 @commands.command("merge")
 def merge(into: str, source: str, url: Url = "", key: AdminKey = "") -> None:
-    """Join population SOURCE to population INTO; their spending is added."""
+    """Merge population SOURCE into population INTO. Their spending is added."""
     call("POST", path_of("populations", into, "merge"), url, key, json={"population": source})
     notify(f"{source} has joined {into}; their spending is added.")
 
 
 @commands.command("overlaps")
 def look_at_overlap(population: str, other: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """Look whether two populations share people: roughly, and charged to both caps; `holder overlaps` is exact."""
+    """Estimate whether two populations share people. Charged to both caps; `holder overlaps` is exact."""
     found = call("POST", path_of("populations", "overlaps"), url, key, json={"population": population, "other": other})
     show_overlaps(found, [found], as_json)
 
@@ -258,15 +268,19 @@ def report(
 def grant(
     dataset: str,
     auditor: str,
-    epsilon: Annotated[str | None, typer.Argument(help='The new limit of ε, such as "1"; "0" revokes.')] = None,
+    epsilon: Annotated[str | None, typer.Argument(
+        help='The new limit of ε, such as "1"; "0" revokes the budget.',
+    )] = None,
     rho: Annotated[
-        str | None, typer.Option(help="Instead of ε, where the population's cap is in ρ: the new limit of ρ.")
+        str | None, typer.Option(help="Instead of ε, if the population's cap is in ρ: the new limit of ρ.")
     ] = None,
     delta: Annotated[str, typer.Option(help="The new limit of delta.")] = "0",
-    expires: Annotated[str | None, typer.Option(help="When it ends, in the future: ISO 8601 with a zone.")] = None,
+    expires: Annotated[str | None, typer.Option(
+        help="When the budget expires, in the future: ISO 8601 with a time zone.",
+    )] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Put an auditor's limit on a dataset's population."""
+    """Set an auditor's budget for a dataset's population."""
     limit = {"epsilon": epsilon, "delta": delta} if rho is None else {"epsilon": epsilon, "rho": rho}
     body = {**{name: text for name, text in limit.items() if text is not None}, "expires": expires}
     granted = call("PUT", path_of("datasets", dataset, "budgets", auditor), url, key, json=body)
@@ -284,10 +298,10 @@ def set_cap(
     population: str,
     epsilon: Annotated[str | None, typer.Argument(help='The new cap of ε, such as "10".')] = None,
     rho: Annotated[str | None, typer.Option(help="Instead of ε, for an account that adds up ρ: the new cap.")] = None,
-    delta: Annotated[str, typer.Option(help="The cap of δ; of one in ρ, the δ at which it is read.")] = "0",
+    delta: Annotated[str, typer.Option(help="The cap of δ. For a cap in ρ: the δ at which ρ is converted.")] = "0",
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Set what all auditors together may be charged about a population."""
+    """Set the maximum that all auditors together may be charged for a population."""
     amounts = {"epsilon": epsilon, "rho": rho, "delta": delta}
     body = {"cap": {name: text for name, text in amounts.items() if text is not None}}
     found = call("PUT", path_of("populations", population, "cap"), url, key, json=body)
@@ -297,8 +311,8 @@ def set_cap(
 
 @commands.command("budgets")
 def list_budgets(
-    population: Annotated[str | None, typer.Option(help="Only with one population.")] = None,
-    auditor: Annotated[str | None, typer.Option(help="Only of one auditor.")] = None,
+    population: Annotated[str | None, typer.Option(help="Only this population.")] = None,
+    auditor: Annotated[str | None, typer.Option(help="Only this auditor.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """List every auditor's budget with every population."""
@@ -309,10 +323,10 @@ def list_budgets(
 
 @commands.command("notices")
 def list_notices(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """List what to act on now: caps that are missing or nearly spent, budgets nearly spent, budgets, keys and
-    requests that end.
+    """List what needs action now: caps that are missing or nearly spent, budgets that are nearly spent, and budgets,
+    keys and requests that expire soon.
 
-    With --json for scripts: an empty list where there is nothing.
+    Use --json in scripts. The list is empty if nothing needs action.
     """
     found = call("GET", "/v1/admin/notices", url, key)["notices"]
     columns = ("kind", "what", "left ε, δ", "since", "until", "what to do")

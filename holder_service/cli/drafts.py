@@ -34,12 +34,12 @@ def draft_declaration(
     *,
     how: Annotated[RecordFormat, Without(("only_declared",))],
     options: DraftOptions,
-    output: Annotated[Path | None, typer.Option(help="A new file; without it the draft is printed.")] = None,
+    output: Annotated[Path | None, typer.Option(help="A new file. Without it the draft is printed.")] = None,
 ) -> None:
-    """Draft a declaration from a file of records, on this machine: nothing is sent.
+    """Draft a declaration from a file of records. Works on this machine and sends nothing.
 
-    What it cannot decide is listed on standard error. What has to stay private is left out: ranges, categories of few
-    people, how many records there are.
+    Standard error lists what you have to decide. The draft leaves out what must stay private: ranges, categories of few
+    people, and the number of records.
     """
     with clear_errors():
         drafted = draft(records, media_type_of(records), how, options)

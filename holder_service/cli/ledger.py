@@ -25,9 +25,9 @@ class Entries(BaseModel, frozen=True):
     population: str | None = Field(default=None, description="Only entries about a population.")
     dataset: str | None = Field(default=None, description="Only entries about a dataset.")
     auditor: str | None = Field(default=None, description="Only entries about an auditor's budget or charges.")
-    account: str | None = Field(default=None, description="Only what an account did, or what was done about it.")
-    since: str | None = Field(default=None, description="Only entries from this time on, ISO 8601 with a zone.")
-    until: str | None = Field(default=None, description="Only entries before this time, ISO 8601 with a zone.")
+    account: str | None = Field(default=None, description="Only actions of an account, or actions about it.")
+    since: str | None = Field(default=None, description="Only entries from this time on: ISO 8601 with a time zone.")
+    until: str | None = Field(default=None, description="Only entries before this time: ISO 8601 with a time zone.")
 
 
 with_flags: Final = Flags(lambda kind, values: kind(**values), {})
@@ -38,10 +38,10 @@ with_flags: Final = Flags(lambda kind, values: kind(**values), {})
 def show_ledger(
     *,
     which: Entries,
-    limit: Annotated[int, typer.Option(help="How many, at most 1000.")] = 100,
+    limit: Annotated[int, typer.Option(help="Number of entries, at most 1000.")] = 100,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Show entries of the ledger, those that pass all filters."""
+    """Show the ledger entries that match all filters."""
     found = call("GET", LEDGER, url, key, params={**which.model_dump(exclude_none=True), "limit": limit})
     rows = [
         (str(one["sequence"]), when(one["at"]), one["kind"], one["actor"],
@@ -56,12 +56,12 @@ def show_ledger(
 @commands.command("export-ledger")
 @with_flags
 def export_ledger(
-    file: Annotated[Path, typer.Argument(help="A new file: .csv, or .jsonl for a JSON document a line.")],
+    file: Annotated[Path, typer.Argument(help="A new file: .csv, or .jsonl with one JSON document per line.")],
     *,
     which: Entries,
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
-    """Write all entries that pass all filters into a file, which is there once it is whole."""
+    """Write all ledger entries that match all filters into a file. The file appears once it is complete."""
     if file.suffix not in (".csv", ".jsonl"):
         fail(f"Name an export's file .csv or .jsonl, not {file.suffix or file.name}.")
     with clear_errors(), new_file(file) as written:
@@ -74,13 +74,13 @@ def export_ledger(
 
 @commands.command("verify-ledger")
 def verify_ledger(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """Have a running holder recompute its ledger, as `holder ledger verify` does on its machine."""
+    """Let a running holder recompute its ledger, as `holder ledger verify` does on its machine."""
     show_verification(call("POST", f"{LEDGER}/verify", url, key), as_json)
 
 
 @commands.command("record-restore")
 def record_restore(reason: str, url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """Record that the database was restored from a copy, and close every cap until it is declared again."""
+    """Record that the database was restored from a copy. Closes every cap until it is declared again."""
     found = call("POST", f"{LEDGER}/restore", url, key, json={"reason": reason})
     show_fields({**found, "closed": ", ".join(found["closed"])} if not as_json else found, as_json)
     if not as_json:
@@ -103,7 +103,7 @@ def list_signing_keys(url: Url = "", key: AdminKey = "", as_json: AsJson = False
 
 @commands.command("rotate-signing-key")
 def rotate_signing_key(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> None:
-    """Put a new signing key in force, which the one before hands over to."""
+    """Replace the signing key. The previous key signs the handover."""
     found = call("POST", "/v1/admin/signing-keys", url, key)
     shown = {name: found[name] for name in ("id", "valid_from")}
     show(found, tuple(shown), [tuple(shown.values())], as_json)
@@ -111,7 +111,7 @@ def rotate_signing_key(url: Url = "", key: AdminKey = "", as_json: AsJson = Fals
 
 @commands.command("metrics")
 def show_metrics(url: Url = "", key: AdminKey = "") -> None:
-    """Print what Prometheus reads: requests, releases, balances; no count of people."""
+    """Print the metrics for Prometheus: requests, releases, balances. They contain no count of people."""
     with io.BytesIO() as into:
         download("/metrics", url, key, into)
         print(into.getvalue().decode(), end="")

@@ -22,17 +22,20 @@ from holder_service.settings.holder import SEALS_FILE, Settings
 from holder_service.web.console.transparency import transparency_document, transparency_page
 
 commands = typer.Typer()
-ledger_commands = typer.Typer(no_args_is_help=True, help="The ledger of this machine's holder.")
+ledger_commands = typer.Typer(no_args_is_help=True, help="Verify the ledger of this machine's holder.")
 
 
 @ledger_commands.command("verify")
 def verify(
     backup: Annotated[
-        Path | None, typer.Option(help="Instead a back-up, or the newest of a folder of them; it has no anchor.")
+        Path | None,
+        typer.Option(
+            help="Verify a back-up instead, or the newest one in a folder of back-ups. A back-up has no anchor."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute the chain, every balance and every stored release of this machine's holder, or of a back-up."""
+    """Recompute the chain, every balance and every stored release of this machine's holder or of a back-up."""
     with clear_errors():
         if backup is None:
             with own_holder() as holder:
@@ -46,8 +49,8 @@ def verify(
 
 
 @commands.command("replace-lost-key")
-def replace_lost_key(reason: Annotated[str, typer.Argument(help="Why; it is written into the ledger.")]) -> None:
-    """Put a new signing key in force because the last one's file is lost; tell the auditors in another way."""
+def replace_lost_key(reason: Annotated[str, typer.Argument(help="The reason. It is written into the ledger.")]) -> None:
+    """Replace the signing key because its file is lost. Tell the auditors through another channel."""
     with clear_errors():
         made = holder.replace_lost_key(Settings.from_environment(), reason=reason)
     print(f"Signing key {made.id} is in force, and no key before it vouches for it.")
@@ -55,13 +58,13 @@ def replace_lost_key(reason: Annotated[str, typer.Argument(help="Why; it is writ
 
 @commands.command("report")
 def report(
-    dataset: Annotated[str, typer.Argument(help="About which dataset, retired or not.")],
+    dataset: Annotated[str, typer.Argument(help="The dataset, retired or not.")],
     file: Annotated[
-        Path | None, typer.Argument(help="A new file: .html, or .json for machines; without it a summary is printed.")
+        Path | None, typer.Argument(help="A new file: .html, or .json for machines. Without it a summary is printed.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the transparency report of a dataset: what was released, to whom, when and at what loss."""
+    """Write the transparency report of a dataset: what was released, to whom, when and at what loss."""
     as_format = None if file is None else report_format(file)
     with clear_errors(), own_holder() as own:
         found = transparency_report(own.store, dataset, organisation=own.settings.organisation)
@@ -79,7 +82,9 @@ def report(
 
 @commands.command("overlaps")
 def list_overlaps(as_json: AsJson = False) -> None:
-    """List which populations share people, and exactly how many: derived from records, so keep it to yourself."""
+    """List the populations that share people, and the exact number. The output derives from records: keep it
+    confidential.
+    """
     with clear_errors(), own_holder() as own:
         found = asdict(find_overlaps(own.store, own.engine, own.files))
     show_overlaps(found, found["overlaps"], as_json)
@@ -87,10 +92,14 @@ def list_overlaps(as_json: AsJson = False) -> None:
 
 @commands.command("load-errors")
 def show_load_errors(
-    entry: Annotated[int, typer.Argument(help="The ledger entry of the load or check by URL, as its refusal says.")],
+    entry: Annotated[
+        int, typer.Argument(help="The ledger entry of the load or check by URL. The error message names it.")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Show what was wrong with files that were loaded or checked by their URL; keep it to yourself."""
+    """Show the errors in files that were loaded or checked by their URL. The output derives from records: keep it
+    confidential.
+    """
     with clear_errors():
         found = errors_of(Settings.from_environment().load_errors, entry)
     if as_json:
@@ -103,14 +112,16 @@ def show_load_errors(
 
 @commands.command("backup")
 def backup(
-    folder: Annotated[Path, typer.Argument(help="A new folder; it holds secrets, as the home does.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder. It holds secrets, as the home does.")],
     keep: Annotated[
         int | None,
-        typer.Option(min=1, help="FOLDER is one of back-ups: make one named by the time in it, and keep so many."),
+        typer.Option(
+            min=1, help="Treat FOLDER as a folder of back-ups: write a new one, named by its time, and keep this many."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy database, keys and records while the holder goes on, whatever database it has."""
+    """Copy database, keys and records while the holder runs. Works with every database."""
     with clear_errors(), own_holder() as own:
         if keep is None:
             back_up(own, folder)
@@ -125,10 +136,12 @@ def backup(
 @commands.command("restore")
 def restore_backup(
     folder: Annotated[
-        Path, typer.Argument(help="A back-up, or the folder of `holder backup --keep`, whose newest is taken.")
+        Path, typer.Argument(help="A back-up, or the folder of `holder backup --keep`. The newest back-up is used.")
     ],
 ) -> None:
-    """Put a back-up into an empty home and an empty database; the anchor stays. Then start, and record the restore."""
+    """Restore a back-up into an empty home and an empty database. The anchor is not changed. Then start the holder and
+    record the restore.
+    """
     with clear_errors():
         folder = newest(folder)
         restore(folder, Settings.from_environment())
@@ -140,12 +153,12 @@ def restore_backup(
 @commands.command("check-backup")
 def check_backup(
     folder: Annotated[
-        Path, typer.Argument(help="A back-up, or the folder of `holder backup --keep`, whose newest is taken.")
+        Path, typer.Argument(help="A back-up, or the folder of `holder backup --keep`. The newest back-up is used.")
     ],
-    max_age_hours: Annotated[int | None, typer.Option(min=1, help="It is a fault if it is older.")] = None,
+    max_age_hours: Annotated[int | None, typer.Option(min=1, help="Fail if the back-up is older than this.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore a back-up into a temporary folder and verify all of it; exits with 1 if something is wrong."""
+    """Restore a back-up into a temporary folder and verify all of it. Exits with code 1 if something is wrong."""
     with clear_errors():
         folder = newest(folder)
         max_age = None if max_age_hours is None else timedelta(hours=max_age_hours)

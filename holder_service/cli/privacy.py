@@ -23,15 +23,15 @@ def audit_privacy(
         int, typer.Option(min=0, help="Releases on each of two registers whose timing and texts are compared.")
     ] = 300,
     alpha: Annotated[
-        float, typer.Option(min=1e-12, max=0.1, help="Probability, at most, of a false alarm in all of it.")
+        float, typer.Option(min=1e-12, max=0.1, help="Maximum probability of a false alarm in the whole run.")
     ] = 1e-6,
-    with_faults: Annotated[bool, typer.Option(help="Plant faults too, which have to be found.")] = False,
+    with_faults: Annotated[bool, typer.Option(help="Also plant faults, which must be found.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw releases on neighbouring registers through the real code, and bound the loss from below.
+    """Draw releases on neighbouring registers with the real code, and compute a lower bound of the privacy loss.
 
-    Runs on registers and a holder of its own, and touches no other. Ends with 1 if a bound exceeds its charge, if
-    the loss is larger than that of the noise as stated, or if a planted fault is not found.
+    Runs on registers and a holder of its own, and changes no other. Exits with code 1 if a bound exceeds its charge, if
+    the loss is larger than that of the stated noise, or if a planted fault is not found.
     """
     lines: list[AuditLine] = []
     if not as_json:

@@ -29,17 +29,20 @@ _EXCHANGE: Final = 2  # RENAME_EXCHANGE
 
 @commands.command("publish")
 def publish(
-    folder: Annotated[Path, typer.Argument(help="A new folder, or one that this command wrote and nobody changed.")],
+    folder: Annotated[
+        Path, typer.Argument(help="A new folder, or a folder that this command wrote and nobody changed.")
+    ],
     bundles: Annotated[
-        list[Path] | None, typer.Argument(help="Evidence bundles that auditors published, to be checked and shown.")
+        list[Path] | None, typer.Argument(help="Folder of evidence bundles that auditors published, to check and show.")
     ] = None,
     dataset: Annotated[
-        list[str] | None, typer.Option(help="Publish this dataset alone, or these; otherwise all that ever were.")
+        list[str] | None,
+        typer.Option(help="Publish only this dataset; repeat the option for several [all datasets, retired ones too]."),
     ] = None,
 ) -> None:
-    """Write every dataset's transparency report as static pages for the public, replacing the folder as a whole.
+    """Write every dataset's transparency report as static pages for the public. Replaces the whole folder.
 
-    Beside them is what auditors published, once signatures, figures and the ledger's entries are checked.
+    Adds the bundles that auditors published, after their signatures, figures and ledger entries are checked.
     """
     with clear_errors():
         _require_own(folder)

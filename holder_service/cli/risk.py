@@ -30,22 +30,22 @@ WARNING = (
 @commands.command("risk")
 @with_format
 def show_risk(
-    dataset: Annotated[str | None, typer.Argument(help="A declared dataset, of this machine's holder.")] = None,
+    dataset: Annotated[str | None, typer.Argument(help="A declared dataset of this machine's holder.")] = None,
     *,
     declaration: Annotated[
         Path | None,
-        typer.Option(help="Instead of a dataset, a declaration that is not published yet; needs --records."),
+        typer.Option(help="Instead of a dataset: a declaration that is not published yet. Requires --records."),
     ] = None,
     records: Annotated[
-        Path | None, typer.Option(help="A .csv or .parquet file, instead of the records that are loaded.")
+        Path | None, typer.Option(help="A .csv or .parquet file, instead of the loaded records.")
     ] = None,
     how: RecordFormat,
     options: RiskOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Show how few people stand behind declared values and their combinations, and what to merge: true counts.
+    """Show declared values and combinations that few people have, and what to merge. Prints true counts.
 
-    It works on this machine: nothing is sent, entered into the ledger, logged or kept.
+    Works on this machine. Nothing is sent, logged, saved or entered into the ledger.
     """
     forbid_core_dumps()
     if (dataset is None) == (declaration is None):

@@ -23,7 +23,9 @@ commands = typer.Typer()
 
 @commands.command()
 def init(as_json: AsJson = False) -> None:
-    """Make database, signing key and the first administrator's key, printed once; after an upgrade, what is new."""
+    """Create the database, the signing key and the first administrator's key, which is printed once. After an upgrade,
+    add what is new.
+    """
     with clear_errors():
         issued = initialise(Settings.from_environment())
     if as_json:
@@ -38,13 +40,13 @@ def init(as_json: AsJson = False) -> None:
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes; all share one database.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes. All share one database.")] = 1,
     access_log: Annotated[bool, typer.Option(help="Log each request: caller, route and status.")] = True,
     log_level: Annotated[
-        Level, typer.Option(envvar="HOLDER_LOG_LEVEL", case_sensitive=False, help="From which level on to log.")
+        Level, typer.Option(envvar="HOLDER_LOG_LEVEL", case_sensitive=False, help="Minimum log level.")
     ] = Level.INFO,
 ) -> None:
-    """Serve the REST interface and the console; the log goes to standard error, as lines of JSON."""
+    """Serve the REST interface and the console. The log goes to standard error, as lines of JSON."""
     with clear_errors():
         settings = Settings.from_environment()
         with own_holder() as holder:

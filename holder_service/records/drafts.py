@@ -37,12 +37,15 @@ class DraftOptions(BaseModel, frozen=True):
     """What a draft may take from the records."""
 
     categories_max: int = Field(
-        default=100, ge=1, le=limits.CATEGORIES_PER_COLUMN_MAX, description="Leave out columns with more words."
+        default=100,
+        ge=1,
+        le=limits.CATEGORIES_PER_COLUMN_MAX,
+        description="Leave out columns with more distinct words.",
     )
     people_min: int = Field(default=10, ge=1, description="Leave out categories of fewer people.")
     ranges: bool = Field(default=False, description="Propose ranges of round numbers around the values.")
     people: str | None = Field(
-        default=None, description="Of an aggregate table, the column that says how many people each row stands for."
+        default=None, description="For an aggregate table: the column with the number of people of each row."
     )
 
 

@@ -18,26 +18,28 @@ Words = Annotated[tuple[Word, ...], Field(max_length=WORDS_MAX)]
 class RecordFormat(RequestModel):
     """How a file of records is written: the defaults are CSV by RFC 4180 in UTF-8, with numbers as JSON writes them."""
 
-    delimiter: Literal[",", ";", "|", "tab"] = Field(default=",", description="What separates the fields of a line.")
-    decimal: Literal[".", ","] = Field(default=".", description="What separates a number's decimals.")
+    delimiter: Literal[",", ";", "|", "tab"] = Field(default=",", description="The separator of fields.")
+    decimal: Literal[".", ","] = Field(default=".", description="The decimal separator of numbers.")
     encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"] = Field(
-        default="utf-8", description="How characters are written; a byte order mark of UTF-8 is skipped."
+        default="utf-8", description="The encoding. A byte order mark of UTF-8 is skipped."
     )
     missing: Words = Field(
-        default=(), description="A word for a missing value, as in the file, beside an empty field: NA, NULL or a dot."
+        default=(),
+        description="A word for a missing value, as in the file, in addition to an empty field: NA, NULL or a dot.",
     )
     true: Words = Field(
-        default=("true",), min_length=1, description="A word for true, in capitals or not, in place of true."
+        default=("true",), min_length=1, description="A word for true, instead of `true`. Case does not matter."
     )
     false: Words = Field(
-        default=("false",), min_length=1, description="A word for false, in capitals or not, in place of false."
+        default=("false",), min_length=1, description="A word for false, instead of `false`. Case does not matter."
     )
     dates: Words = Field(
         default=(),
-        description="A column of dates such as 2024-12-31, declared as integer: they become days since 1970-01-01.",
+        description="A column of dates such as 2024-12-31 that is declared as integer. Dates become days since "
+        "1970-01-01.",
     )
     only_declared: bool = Field(
-        default=False, description="Pass over columns that are not declared; otherwise the file is refused."
+        default=False, description="Skip columns that are not declared. Otherwise the file is refused."
     )
 
     @model_validator(mode="after")

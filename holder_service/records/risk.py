@@ -34,12 +34,12 @@ class RiskOptions(BaseModel, frozen=True):
 
     quasi: tuple[str, ...] = Field(
         default=(),
-        description="A column by which others could know somebody; without any all that are neither sensitive, nor the "
-        "label, nor numbers.",
+        description="A column by which others could recognise a person [all columns that are neither "
+        "sensitive, nor the label, nor numbers].",
     )
     people_min: int = Field(default=10, ge=2, description="Show values and combinations of fewer people.")
     together: int = Field(
-        default=2, ge=1, le=4, description="Look at every set of so many columns at most, and at all."
+        default=2, ge=1, le=4, description="Check every set of at most this many columns, and all columns together."
     )
 
 

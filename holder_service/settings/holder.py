@@ -98,7 +98,7 @@ class Settings:
         records_reads_per_day: How many loads and checks by URL there may be of one root within a day, whoever asks.
             Each tells its caller whether the files fit, so allow few.
         notice_percent: How much of a cap or a budget is spent, in per cent, when there is a notice of it.
-        notice_days: How many days before a budget or a key ends there is a notice of it.
+        notice_days: How many days before a budget or a key expires a notice appears.
     """
 
     home: Path

@@ -72,7 +72,7 @@ def test_the_demonstration_audits_reports_and_stops_its_holder(tmp_path: Path) -
         assert document["metrics"][metric]["verdict"] == verdict
     assert "epsilon 12 of 14 spent, 2 left" in said
     assert "fails the limit of 1.25 for the adverse ratio for origin" in " ".join(said.split())
-    assert "every signature holds" in said
+    assert "every signature is valid" in said
     url = re.search(r"http://127\.0\.0\.1:\d+", said)
     assert url
     assert not answers(url[0])

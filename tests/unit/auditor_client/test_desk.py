@@ -219,7 +219,7 @@ def test_no_field_speaks_of_flags_or_settings() -> None:
     for name, hint in hints.items():
         for word in ("[", "--", "AUDITOR_", "`", "Given several times", "epsilon", "NAME"):
             assert word not in hint, (name, hint)
-    assert hints["people"].endswith("if you know. If empty: as many as your own data have.")
+    assert hints["people"].endswith("if you know it. If empty: as many as your own data have.")
     assert hints["mechanism"].endswith("As usual: what the dataset takes.")
 
 
