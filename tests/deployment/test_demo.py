@@ -124,7 +124,7 @@ def test_a_holder_that_does_not_start_is_reported_at_once(tmp_path: Path) -> Non
 
     with (
         (tmp_path / "log").open("w+b") as log,
-        pytest.raises(DemoFailed, match="ended while it started"),
+        pytest.raises(DemoFailed, match="stopped during its start"),
         running_holder({"HOLDER_HOME": str(tmp_path / "empty")}, log=log),
     ):
         pass
