@@ -10,6 +10,9 @@ _RAW_INPUTS_TESTS: Final = "tests/unit/auditor_client/test_raw_inputs.py"
 _SAVED_TESTS: Final = "tests/unit/auditor_client/formats/test_saved_boosters.py"
 _VOCABULARY: Final = "auditor_client/models/readers/pmml/vocabulary.py"
 _DICTIONARY: Final = "auditor_client/models/readers/pmml/dictionary.py"
+_PMML: Final = "auditor_client/models/readers/pmml/"
+_MODELS: Final = f"{_PMML}models.py"
+_CHAINS_TESTS: Final = "tests/unit/auditor_client/formats/test_pmml_chains.py"
 _DICTIONARY_TESTS: Final = "tests/unit/auditor_client/formats/test_pmml_dictionary.py"
 _VERSIONS_TESTS: Final = "tests/unit/auditor_client/formats/test_files_of_other_versions.py"
 
@@ -116,8 +119,28 @@ READER_BUGS: Final = (
     ),
     Bug(
         "PMML's valid intervals are not looked at",
-        (Edit(_DICTIONARY, "require_valid", 'treatment != "asIs"', 'treatment == "asIs"'),),
+        (Edit(_DICTIONARY, "require_valid", 'treatment != "asIs" and', 'treatment == "asIs" and'),),
         (f"{_DICTIONARY_TESTS}::test_what_may_change_a_decision_is_refused_by_its_name",),
+    ),
+    Bug(
+        "a list of valid values that a segment alone takes seriously is not looked at",
+        (Edit(_DICTIONARY, "require_valid", 'if treatment != "asIs" else []', 'if treatment == "asMissing" else []'),),
+        (f"{_DICTIONARY_TESTS}::test_codes_of_a_list_that_the_segment_alone_has_are_invalid",),
+    ),
+    Bug(
+        "an Output of PMML that decides for itself is ignored",
+        (Edit(_DICTIONARY, "require_plain_output", 'feature == "decision" or', 'feature == "decisions" and'),),
+        (f"{_DICTIONARY_TESTS}::test_what_may_change_a_decision_is_refused_by_its_name",),
+    ),
+    Bug(
+        "Targets of a part of a PMML chain are ignored",
+        (Edit(_MODELS, "_require_no_targets", "!= (1.0, 0.0)", "== (1.0, 1.0)"),),
+        (f"{_CHAINS_TESTS}::test_targets_that_a_chain_would_leave_out_are_refused",),
+    ),
+    Bug(
+        "the constant of a missing number's density stays in a naive Bayes sum",
+        (Edit(f"{_PMML}bayes.py", "_density", "value=-constant", "value=0.0"),),
+        (f"{_CHAINS_TESTS}::test_a_missing_number_leaves_its_density_out",),
     ),
     Bug(
         "a parameter that scikit-learn has no more is ignored",

@@ -4,16 +4,17 @@ A value that the dictionary takes for invalid or missing is refused where the da
 """
 
 import math
-from collections.abc import Callable, Iterable
-from typing import Final
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.readers.pmml.fields import PmmlField, attribute, finite, number
+from auditor_client.models.readers.pmml.fields import NUMERIC, PmmlField, attribute, finite, number, same
 from shared.contract.schema import Column
+from shared.wire import limits
 
 _DEFAULTS: Final = {"priorProbability", "defaultValue"}
-_NUMERIC: Final = ("integer", "float", "double")
 _LABELS: Final = (
     ("Node", "score"), ("ScoreDistribution", "value"), ("RegressionTable", "targetCategory"),
     ("PCell", "targetCategory"), ("TargetValueCount", "value"), ("SimpleRule", "score"), ("RuleSet", "defaultScore"),
@@ -33,7 +34,7 @@ def write_labels_alike(element: Element, data_type: str, listed: Iterable[str]) 
     Raises:
         ModelRefused: A class is not a number, or the dictionary has one twice.
     """
-    if data_type not in _NUMERIC or element.get("functionName") != "classification":
+    if data_type not in NUMERIC or element.get("functionName") != "classification":
         return
     spelled: dict[float, str] = {}
     for text in listed:
@@ -76,11 +77,75 @@ def require_valid(named: Element, mining: Element, column: Column) -> None:
     if treatment not in ("returnInvalid", "asIs", "asMissing"):
         raise ModelRefused(f"Field {name!r}: invalid values as {treatment[:40]!r} are not read.")
     intervals = named.findall("Interval")
+    listed = [one.get("value", "") for one in named.findall("Value") if one.get("property", "valid") == "valid"]
+    unknown = _not_listed(column, listed, intervals) if treatment != "asIs" else []
+    if unknown:
+        raise ModelRefused(
+            f"Field {name!r}: the dataset admits {', '.join(map(repr, unknown[:3]))}, and the model lists other valid "
+            "values: have it declared as it was in training."
+        )
     if intervals and column.ordered and treatment != "asIs" and not any(_holds(one, column) for one in intervals):
         raise ModelRefused(
             f"Field {name!r}: the dataset declares it from {column.low:g} to {column.high:g}, and some of that is "
             "outside of the model's intervals of valid values: have the column declared as it was in training."
         )
+
+
+def _not_listed(column: Column, listed: Sequence[str], intervals: Sequence[Element]) -> list[Any]:
+    """Some values that the dataset admits and that a list of valid values does not have."""
+    if len(listed) > limits.CATEGORIES_PER_COLUMN_MAX:
+        raise ModelRefused(f"Field {column.name!r} lists more than {limits.CATEGORIES_PER_COLUMN_MAX} values.")
+    if not listed or (intervals and column.ordered):
+        return []
+    if not column.ordered:
+        texts = set(listed)
+        truths = [value for value in column.values if isinstance(value, bool)]
+        known = texts | {value for value in truths if any(same(value, text) for text in listed)}
+        return [value for value in column.values if value not in known]
+    if column.type == "number":
+        return [f"all numbers from {column.low:g} to {column.high:g}"]
+    numbers = {finite(text, "A value") for text in listed}
+    if column.high - column.low >= len(listed):
+        return [f"{column.high - column.low + 1:g} whole numbers"]
+    return [value for value in range(int(column.low), int(column.high) + 1) if value not in numbers]
+
+
+def require_readable_type(data_type: str, column: Column) -> None:
+    """Refuse a field whose type in the dictionary reads a declared value otherwise than it is.
+
+    Raises:
+        ModelRefused: It does.
+    """
+    name, declared = column.name, column.type
+    if data_type not in ("", "string", "boolean", *NUMERIC):
+        raise ModelRefused(f"Field {name!r} has the type {data_type[:40]!r}, which is not read.")
+    if data_type == "string" and column.ordered:
+        raise ModelRefused(f"Field {name!r} is a text in PMML, and the dataset declares {declared}.")
+    if data_type == "integer" and declared == "number":
+        raise ModelRefused(
+            f"Field {name!r} is an integer in PMML, for which fractions are invalid, and the dataset declares number: "
+            "have it declared as an integer."
+        )
+    whole = data_type == "integer" and all(re.fullmatch("0|-?[1-9][0-9]*", str(value)) for value in column.values)
+    if data_type in NUMERIC and declared == "category" and not whole:
+        raise ModelRefused(f"Field {name!r} is a number in PMML, and the dataset declares categories.")
+
+
+def require_plain_output(element: Element) -> None:
+    """Refuse an Output that makes a decision of its own of a class or its probability.
+
+    Raises:
+        ModelRefused: It has such a field.
+    """
+    for one in element.iterfind("Output/OutputField"):
+        feature = one.get("feature", "predictedValue")
+        parts = {child.tag for child in one} - {"Extension", "FieldRef", "MapValues"}
+        final = one.get("isFinalResult", "true") != "false"
+        if feature == "decision" or (feature == "transformedValue" and final and parts):
+            raise ModelRefused(
+                f"The Output field {one.get('name', '')[:40]!r} ({feature}) is not read: it may decide otherwise than "
+                "the class that the model predicts."
+            )
 
 
 def _admitted(column: Column, text: str) -> bool:
@@ -147,6 +212,8 @@ def predicted_number(element: Element) -> Callable[[float], float]:
     plain = [one.get("name", "") for one in fields if one.get("feature", "predictedValue") == "predictedValue"]
     slope, shift, transformed = 1.0, 0.0, 0
     for one in fields:
+        if one.get("feature") == "decision":
+            raise ModelRefused("An Output field that is a decision is not read.")
         if one.get("feature") != "transformedValue" or one.get("isFinalResult", "true") == "false":
             continue
         expression = next((child for child in one if child.tag != "Extension"), None)

@@ -6,6 +6,7 @@ PMML leaves open (a record that no node of a tree takes) is refused where the da
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
@@ -21,7 +22,12 @@ from auditor_client.models.readers.decisions import compared
 from auditor_client.models.readers.frames import installed
 from auditor_client.models.readers.own.own_json import example_records
 from auditor_client.models.readers.parsing import DocumentPart
-from auditor_client.models.readers.pmml.dictionary import require_no_defaults, require_valid, write_labels_alike
+from auditor_client.models.readers.pmml.dictionary import (
+    require_no_defaults,
+    require_readable_type,
+    require_valid,
+    write_labels_alike,
+)
 from auditor_client.models.readers.pmml.fields import Fields, same
 from auditor_client.models.readers.pmml.models import MODELS, READ, decide
 from auditor_client.models.readers.pmml.terms import PmmlModel
@@ -100,6 +106,8 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     types, valid, entries = {}, {}, {}
     for named in dictionary.findall("DataField"):
         name = named.get("name", "")
+        if name in entries:
+            raise ModelRefused(f"The DataDictionary has the field {name[:40]!r} twice.")
         types[name] = named.get("dataType", "")
         entries[name] = named
         valid[name] = [
@@ -116,13 +124,19 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     made_by = "" if application is None else f", made by {application.get('name', '')[:40]}"
     inputs = named_inputs(used, columns_of(used, request))
     provenance = Provenance(f"a PMML {root.get('version')} {element.tag}{made_by}", "pmml", inputs=inputs)
-    fields = Fields(request, types, valid, _derived(root, element), mining, names)
+    fields = Fields(request, types, _derived(root, element, entries), mining, names)
     model = PmmlModel(element, fields, target, tuple(valid.get(target, [])), request, provenance)
     read = decide(model)
     require_known(root)
     require_no_defaults(element, fields.known.values())
+    for name, entry in entries.items():
+        if fields.is_used(name):
+            require_readable_type(types[name], fields[name].column)
+            require_valid(entry, mining.get(name, Element("MiningField")), fields[name].column)
     for field in element.iter("MiningField"):
         name = field.get("name", "")
+        if field.get("outliers", "asIs") != "asIs":
+            raise ModelRefused(f"Field {name[:40]!r}: outliers as {field.get('outliers')!r} are not read.")
         if name in entries and fields.is_used(name):
             require_valid(entries[name], field, fields[name].column)
             _require_same_replacement(field, mining.get(name), fields[name].column)
@@ -133,8 +147,6 @@ def _require_same_replacement(field: Element, outer: Element | None, column: Col
     """Refuse a segment that replaces missing values or outliers otherwise than the whole model does."""
     whole = {} if outer is None else outer.attrib
     inner = field.get("missingValueReplacement")
-    if field.get("outliers", "asIs") != "asIs":
-        raise ModelRefused(f"Field {column.name!r}: outliers as {field.get('outliers')!r} are not read.")
     if inner is not None and column.nullable and whole.get("missingValueReplacement") is None:
         raise ModelRefused(
             f"Field {column.name!r}: a segment replaces missing values by {inner[:40]!r}, and the whole model does not."
@@ -147,11 +159,14 @@ def _names(used: list[str], request: ModelRequest) -> dict[str, str]:
     return dict(zip(used, columns_of(used, request), strict=True))
 
 
-def _derived(root: Element, element: Element) -> dict[str, Element]:
+def _derived(root: Element, element: Element, entries: Mapping[str, Element]) -> dict[str, Element]:
     found: dict[str, Element] = {}
     for around in (root.find("TransformationDictionary"), element.find("LocalTransformations")):
         for one in around.findall("DerivedField") if around is not None else ():
-            found[one.get("name", "")] = one
+            name = one.get("name", "")
+            if name in found or name in entries:
+                raise ModelRefused(f"The file has the field {name[:40]!r} twice.")
+            found[name] = one
     inner = [one for one in element.iter("LocalTransformations") if one is not element.find("LocalTransformations")]
     if any(len(one) for one in inner):
         raise ModelRefused("Transformations inside a segment are not read.")

@@ -34,6 +34,9 @@ _OPERATORS: Final = {
     "equal": "eq", "notEqual": "ne", "lessThan": "lt", "lessOrEqual": "le", "greaterThan": "gt", "greaterOrEqual": "ge",
 }  # fmt: skip
 
+NUMERIC: Final = ("integer", "float", "double")
+_SINGLE_EXACT: Final = 2**24
+"""Up to which whole numbers are themselves in single precision."""
 _ITEM: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)')
 
 
@@ -125,7 +128,6 @@ class Fields:
     Attributes:
         request: What is asked for.
         types: The DataDictionary's type of each field.
-        valid: The values that it lists for some.
         known: Fields that were made.
         derived: Elements of derived fields by their name.
         mining: Elements of mining fields by their name.
@@ -133,7 +135,6 @@ class Fields:
 
     request: ModelRequest
     types: dict[str, str]
-    valid: dict[str, list[str]]
     derived: dict[str, Element]
     mining: dict[str, Element]
     names: dict[str, str]
@@ -165,24 +166,9 @@ class Fields:
         if mining is not None:
             if mining.get("outliers", "asIs") != "asIs":
                 raise ModelRefused(f"Field {name!r}: outliers as {mining.get('outliers')!r} are not read.")
+            if mining.get("usageType", "active") != "active":
+                raise ModelRefused(f"Field {name!r} is used by the model and not active in its MiningSchema.")
             replacement = mining.get("missingValueReplacement")
-            treatment = mining.get("invalidValueTreatment", "returnInvalid")
-            listed = self.valid.get(name, [])
-            if len(listed) > limits.CATEGORIES_PER_COLUMN_MAX:
-                raise ModelRefused(f"Field {name!r} lists more than {limits.CATEGORIES_PER_COLUMN_MAX} values.")
-            texts = set(listed)
-            unknown = [
-                value
-                for value in column.values
-                if value not in texts and not (isinstance(value, bool) and any(same(value, text) for text in listed))
-            ]
-            if listed and unknown and treatment != "asIs":
-                raise ModelRefused(
-                    f"Field {name!r}: the dataset declares {unknown[:3]}, for which the model is invalid: have it "
-                    "declared as it was in training."
-                )
-        if self.types.get(name) == "string" and column.ordered:
-            raise ModelRefused(f"Field {name!r} is a text in PMML, and the dataset declares {column.type}.")
         return PmmlField(column, single=self.types.get(name) == "float", replacement=replacement)
 
     def derive(self, element: Element) -> PmmlField:
@@ -197,20 +183,24 @@ class Fields:
             pairs = expression.findall("FieldColumnPair")
             if len(pairs) != 1:
                 raise ModelRefused("MapValues of several fields is not read.")
-            return _mapped(self[attribute(pairs[0], "field")], expression, pairs[0])
+            mapped = _mapped(self[attribute(pairs[0], "field")], expression, pairs[0])
+            return _typed(mapped, element.get("dataType", ""))
         source = self[attribute(expression, "field")]
         missing = expression.get("mapMissingTo")
         if missing is not None and source.column.nullable:
             raise ModelRefused(f"{kind} with mapMissingTo is not read for a column that may be missing.")
         if kind == "FieldRef":
             return self._cast(source, element.get("dataType", ""))
-        return {"NormContinuous": _normed, "NormDiscrete": _indicator, "Discretize": _cut}[kind](source, expression)
+        found = {"NormContinuous": _normed, "NormDiscrete": _indicator, "Discretize": _cut}[kind](source, expression)
+        return _typed(found, element.get("dataType", "")) if kind == "Discretize" else found
 
     @staticmethod
     def _cast(source: PmmlField, data_type: str) -> PmmlField:
         """A field as another type: a float is rounded before it is compared."""
         column = source.column
-        if data_type in ("integer", "boolean") and column.type == "number":
+        other = {"number": ("integer", "boolean", "string"), "integer": ("boolean", "string")}.get(column.type, ())
+        made_number = source.results is None and source.cuts is None and column.type == "category"
+        if data_type in other or (made_number and data_type in NUMERIC):
             raise ModelRefused(f"A derived field that casts {column.name!r} to {data_type} is not read.")
         return replace(source, single=True) if data_type == "float" and column.ordered else source
 
@@ -232,6 +222,16 @@ class Fields:
         factor = {"*": by, "/": 1 / by if by else 1.0}.get(operator, 1.0)
         added = {"+": by, "-": -by}.get(operator, 0.0)
         return PmmlField(source.column, slope=source.slope * factor, shift=source.shift * factor + added)
+
+
+def _typed(made: PmmlField, data_type: str) -> PmmlField:
+    """What texts become in a derived field that is a number: 1 and 1.0 are the same."""
+    if data_type not in NUMERIC:
+        return made
+    if made.results is not None:
+        return replace(made, results={value: finite(str(one), "A result") for value, one in made.results.items()})
+    cuts = [(end, closed, finite(str(result), "A bin")) for end, closed, result in made.cuts or ()]
+    return replace(made, cuts=tuple(cuts))
 
 
 def _plain(source: PmmlField, what: str) -> PmmlField:
@@ -490,12 +490,13 @@ class Diagram:
             return self._add((one_of(column, values, missing=False), yes, no))
         if (named.slope, named.shift) != (1.0, 0.0):
             raise ModelRefused("A test of a scaled number is not read.")
+        exact = column.type == "integer" and max(abs(column.low), abs(column.high)) <= _SINGLE_EXACT
+        if named.single and op in ("eq", "ne", "in") and not exact:
+            raise ModelRefused("A test of single-precision numbers for equality is not read.")
         if op == "in":
             listed = frozenset(finite(text, "A value") for text in texts)
             return self._add((_known(column, InputTest("in", listed)), yes, no))
         value = finite(texts[0], "A predicate's value")
-        if named.single and op in ("eq", "ne") and column.type != "integer":
-            raise ModelRefused("A test of single-precision numbers for equality is not read.")
         if not named.single or op in ("eq", "ne"):
             return self._add((_known(column, InputTest(op, value)), yes, no))  # type: ignore[arg-type]
         below = (float32_at_most if op in ("le", "gt") else float32_below)(float(np.float32(value)))
@@ -527,13 +528,13 @@ class Diagram:
         first = fields[0]
         if any(one is not first for one in fields) or first.cuts is None:
             return False
-        named: set[str | float | None] = set()
+        named: list[str] = []
         for element in predicates:
             listed = element.find("Array")
             if element.get("operator", element.get("booleanOperator")) not in ("equal", "isIn"):
                 return False
-            named |= set(array(listed)) if listed is not None else {element.get("value")}
-        return {result for _, _, result in first.cuts} <= named
+            named += array(listed) if listed is not None else [attribute(element, "value")]
+        return all(any(same(result, text) for text in named) for _, _, result in first.cuts)
 
     def walk(self, node: int, value: Value | None) -> float:
         """The leaf that one column's value reaches."""

@@ -1,8 +1,8 @@
 """PMML's models, each as a score document and what decides about it."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
@@ -11,14 +11,15 @@ from auditor_client.models.favourable import favourable_classes
 from auditor_client.models.read_model import ReadModel
 from auditor_client.models.readers.decisions import Adding, by_choice, one_number, two_classes
 from auditor_client.models.readers.links import exp, logistic
-from auditor_client.models.readers.pmml.dictionary import predicted_number, rescaled
+from auditor_client.models.readers.pmml.bayes import naive_bayes
+from auditor_client.models.readers.pmml.dictionary import predicted_number, require_plain_output, rescaled
 from auditor_client.models.readers.pmml.fields import Diagram, Fields, PmmlField, attribute, number, same
 from auditor_client.models.readers.pmml.networks import network
 from auditor_client.models.readers.pmml.terms import PmmlModel, indicator, number_term, product
 from auditor_client.models.readers.pmml.vectors import vector_machine
 from auditor_client.models.readers.tree_tables import TestTable, made, tree_of_rules
 from shared.contract.rules import Predicate, Rule
-from shared.scores.documents import Axis, RuleTerm, ScoreTree, TableTerm, Term, Terms, Trees
+from shared.scores.documents import RuleTerm, ScoreTree, Term, Terms, Trees
 
 MODELS: Final = (
     "TreeModel", "RegressionModel", "GeneralRegressionModel", "Scorecard", "RuleSetModel", "NaiveBayesModel",
@@ -37,11 +38,15 @@ def decide(model: PmmlModel) -> ReadModel:
     Raises:
         ModelRefused: It is not known, or some of it is not.
     """
-    if model.classifies and rescaled(model.element) != (1.0, 0.0):
-        raise ModelRefused("Targets that rescale a class are not read.")
+    if model.element.get("functionName") not in ("classification", "regression"):
+        raise ModelRefused(f"The functionName {model.element.get('functionName', '')[:40]!r} is not read.")
+    if model.classifies:
+        require_plain_output(model.element)
+        if rescaled(model.element) != (1.0, 0.0):
+            raise ModelRefused("Targets that rescale a class are not read.")
     readers: dict[str, Callable[[PmmlModel], ReadModel]] = {
         "TreeModel": _tree, "RegressionModel": _regression, "GeneralRegressionModel": _general, "Scorecard": _scorecard,
-        "RuleSetModel": _rules, "NaiveBayesModel": _bayes, "NeuralNetwork": network,
+        "RuleSetModel": _rules, "NaiveBayesModel": naive_bayes, "NeuralNetwork": network,
         "SupportVectorMachineModel": vector_machine, "MiningModel": _mining,
     }  # fmt: skip
     if model.element.tag not in readers:
@@ -372,43 +377,6 @@ def _rules(model: PmmlModel) -> ReadModel:
     return _labelled(diagram, root, labels, model)
 
 
-def _bayes(model: PmmlModel) -> ReadModel:
-    """Logarithms of the shares are added; a zero share counts as the model's threshold."""
-    threshold = number(model.element, "threshold")
-    output, inputs = model.element.find("BayesOutput"), model.element.find("BayesInputs")
-    if output is None or inputs is None:
-        raise ModelRefused("A NaiveBayesModel has no inputs or no output.")
-    counts = {attribute(one, "value"): number(one, "count") for one in output.iter("TargetValueCount")}
-    if not (threshold > 0 and counts and all(count > 0 for count in counts.values())):
-        raise ModelRefused("A NaiveBayesModel is read with a positive threshold and a count for each class.")
-    terms: dict[str, list[Term]] = {label: [] for label in counts}
-    for one in inputs.findall("BayesInput"):
-        if one.find("TargetValueStats") is not None or one.find("DerivedField") is not None:
-            raise ModelRefused("A NaiveBayesModel is read whose inputs are categories.")
-        named = model.fields[attribute(one, "fieldName")]
-        pairs = {
-            attribute(pair, "value"): {attribute(c, "value"): number(c, "count") for c in pair.iter("TargetValueCount")}
-            for pair in one.findall("PairCounts")
-        }
-        if named.column.ordered or named.results is not None or named.replacement is not None:
-            raise ModelRefused("A NaiveBayesModel is read whose inputs are declared categories.")
-        axis = Axis(column=named.column.name, values=named.column.values, missing=named.column.nullable)
-        for label, listed in terms.items():
-            sums = sum(pair.get(label, 0.0) for pair in pairs.values())
-            table = []
-            for value in named.column.values:
-                count = next((pair.get(label, 0.0) for text, pair in pairs.items() if same(value, text)), None)
-                if count is None:
-                    raise ModelRefused(f"The model does not know {value!r} of {named.column.name!r}.")
-                table.append(math.log(count / sums if count > 0 else threshold))
-            listed.append(made(TableTerm, axes=(axis,), table=(*table, *[0.0] * named.column.nullable)))
-    documents = [
-        made(Terms, kind="terms", precision="float64", base=math.log(counts[label]), terms=tuple(listed))
-        for label, listed in terms.items()
-    ]
-    return by_choice(documents, model.request, model.provenance, classes=list(terms))
-
-
 def _mining(model: PmmlModel) -> ReadModel:
     segmentation = model.element.find("Segmentation")
     if segmentation is None:
@@ -427,7 +395,7 @@ def _mining(model: PmmlModel) -> ReadModel:
         raise ModelRefused("Ensembles are read of TreeModels.")
     weights = [number(one, "weight", 1.0) for one in segments]
     if not model.classifies:
-        return _number(_sum(models, method, weights), model)
+        return _number(_sum(models, method, weights, model), model)
     labels = list(model.classes) or sorted(
         {_winner(node) for one in models for node in one.element.iter("Node") if node.get("score")}
     )
@@ -443,11 +411,14 @@ def _mining(model: PmmlModel) -> ReadModel:
     return by_choice(documents, model.request, model.provenance, classes=labels)
 
 
-def _sum(models: Sequence[PmmlModel], method: str, weights: Sequence[float]) -> Trees:
-    if method in ("sum", "average"):
-        return _tree_document(models, None, mean=method == "average")
-    if method == "weightedAverage" and len(set(weights)) == 1 and weights[0] > 0:
-        return _tree_document(models, None, mean=True)
+def _sum(models: Sequence[PmmlModel], method: str, weights: Sequence[float], around: PmmlModel) -> Trees:
+    """The trees of an ensemble, added in its own precision."""
+    if around.precision == "float64" and any(one.precision != "float64" for one in models):
+        raise ModelRefused("Trees of another x-mathContext than their sum's are not read.")
+    weighted = method == "weightedAverage" and len(set(weights)) == 1 and weights[0] > 0
+    if method in ("sum", "average") or weighted:
+        document = _tree_document(models, None, mean=method != "sum")
+        return document.model_copy(update={"precision": around.precision})
     raise ModelRefused(f"Numbers by {method[:40]!r} are not read: sum, average, weightedAverage of equal weights.")
 
 
@@ -461,44 +432,124 @@ def _share(node: Element, label: str) -> float:
     return number(shares[label], "recordCount") / sum(number(one, "recordCount") for one in shares.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Summed:
+    """An output of a chain: trees that are added, times a factor, and a constant."""
+
+    document: Trees
+    factor: float
+    constant: float
+
+
 def _chain(models: Sequence[PmmlModel], model: PmmlModel) -> ReadModel:
-    """A sum of trees, and a regression that only makes a probability of it: how boosted trees are exported."""
-    if len(models) != 2 or models[1].element.tag != "RegressionModel" or models[0].element.tag != "MiningModel":
+    """Sums of trees, and a regression that only makes a number or probabilities of them: boosted trees, exported."""
+    known: dict[str, _Summed] = {}
+    for one in models[:-1]:
+        made_of = _summed(one) if one.element.tag == "MiningModel" else _passed_on(one, known)
+        known |= dict.fromkeys(_output_names(one), made_of)
+    last = models[-1]
+    if last.element.tag != "RegressionModel" or not known:
         raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
-    first, last = models
-    segmentation = first.element.find("Segmentation")
-    method = "" if segmentation is None else segmentation.get("multipleModelMethod", "")
-    parts = [] if segmentation is None else segmentation.findall("Segment")
-    if any(_predicate(one).tag != "True" for one in parts):
-        raise ModelRefused("Segments are read that are for everybody: their predicate is True.")
-    trees = [replace(first, element=child) for one in parts for child in one if child.tag == "TreeModel"]
-    if not trees or len(trees) != len(parts):
-        raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
-    document = _sum(trees, method, [number(one, "weight", 1.0) for one in parts])
-    output = first.element.find("Output")
-    fields = [] if output is None else output.findall("OutputField")
-    names = [one.get("name") for one in fields if one.get("feature", "predictedValue") == "predictedValue"]
-    tables = last.element.findall("RegressionTable")
-    factor, constant = rescaled(first.element)
+    require_plain_output(last.element)
+    _require_no_targets(last.element)
     link = last.element.get("normalizationMethod", "none")
-    predictors = list(tables[0]) if tables else []
-    plain = len(predictors) == 1 and predictors[0].tag == "NumericPredictor" and predictors[0].get("name") in names
-    if not plain or number(predictors[0], "exponent", 1.0) != 1 or any(len(one) for one in tables[1:]):
-        raise ModelRefused("The regression of a chain is read with the trees' sum as its only predictor.")
-    coefficient, intercept = number(predictors[0], "coefficient"), number(tables[0], "intercept", 0.0)
-    if coefficient <= 0 or link not in _IMAGES or any(number(one, "intercept", 0.0) != 0 for one in tables[1:]):
-        raise ModelRefused("The regression of a chain is read with a positive coefficient and a link that is known.")
+    tables = [_line_of(table, known) for table in last.element.findall("RegressionTable")]
+    if link not in _IMAGES:
+        raise ModelRefused(f"The regression of a chain has the normalizationMethod {link[:40]!r}, which is not read.")
+    if len(tables) > 2 and last.classifies and link == "softmax":
+        names = [attribute(one, "targetCategory") for one in last.element.findall("RegressionTable")]
+        return by_choice(_comparable(tables), model.request, model.provenance, classes=names)
+    others = [one for one in tables[1:] if isinstance(one, _Summed) or one != 0]
+    if not tables or others or isinstance(tables[0], float) or tables[0].factor <= 0:
+        raise ModelRefused(
+            "The regression of a chain is read with the trees' sum as its only predictor, and a positive coefficient."
+        )
+    document, factor, constant = tables[0].document, tables[0].factor, tables[0].constant
     image = _IMAGES[link] or float
 
     def rising(score: float) -> float:
-        return image(intercept + coefficient * (score * factor + constant))
+        return image(constant + factor * score)
 
     if not last.classifies:
         return _number(document, model, rising)
     if len(tables) != 2 or link not in ("logit", "softmax"):
         raise ModelRefused("The regression of a chain is read of two classes by logit or softmax.")
-    names_of = (attribute(tables[1], "targetCategory"), attribute(tables[0], "targetCategory"))
+    [first, second] = [attribute(one, "targetCategory") for one in last.element.findall("RegressionTable")]
     return two_classes(
-        document, model.request, model.provenance, classes=names_of, decides=lambda score: rising(score) >= 0.5,
+        document, model.request, model.provenance, classes=(second, first), decides=lambda score: rising(score) >= 0.5,
         shares=lambda score: (1.0 - rising(score), rising(score)),
     )  # fmt: skip
+
+
+def _summed(model: PmmlModel) -> _Summed:
+    """A segment of a chain that adds trees."""
+    segmentation = model.element.find("Segmentation")
+    parts = [] if segmentation is None else segmentation.findall("Segment")
+    if any(_predicate(one).tag != "True" for one in parts):
+        raise ModelRefused("Segments are read that are for everybody: their predicate is True.")
+    trees = [replace(model, element=child) for one in parts for child in one if child.tag == "TreeModel"]
+    if segmentation is None or not trees or len(trees) != len(parts):
+        raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
+    for one in trees:
+        _require_no_targets(one.element)
+    method = segmentation.get("multipleModelMethod", "")
+    document = _sum(trees, method, [number(one, "weight", 1.0) for one in parts], model)
+    return _Summed(document, *rescaled(model.element))
+
+
+def _passed_on(model: PmmlModel, known: Mapping[str, _Summed]) -> _Summed:
+    """A segment of a chain that makes another number of a sum, by a line."""
+    element = model.element
+    tables = element.findall("RegressionTable") if element.tag == "RegressionModel" and not model.classifies else []
+    if len(tables) != 1 or element.get("normalizationMethod", "none") not in ("none", "identity"):
+        raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
+    _require_no_targets(element)
+    found = _line_of(tables[0], known)
+    if isinstance(found, float):
+        raise ModelRefused("A regression inside of a chain has no predictor.")
+    return found
+
+
+def _output_names(model: PmmlModel) -> list[str]:
+    fields = model.element.findall("Output/OutputField")
+    return [attribute(one, "name") for one in fields if one.get("feature", "predictedValue") == "predictedValue"]
+
+
+def _line_of(table: Element, known: Mapping[str, _Summed]) -> _Summed | float:
+    """A table of one predictor that is an output of the chain; its intercept, if it has none."""
+    predictors = [one for one in table if one.tag != "Extension"]
+    intercept = number(table, "intercept", 0.0)
+    if not predictors:
+        return intercept
+    source = known.get(predictors[0].get("name", ""))
+    plain = len(predictors) == 1 and predictors[0].tag == "NumericPredictor" and source is not None
+    if not plain or source is None or number(predictors[0], "exponent", 1.0) != 1:
+        raise ModelRefused("The regression of a chain is read with the trees' sum as its only predictor.")
+    weight = number(predictors[0], "coefficient")
+    return _Summed(source.document, source.factor * weight, source.constant * weight + intercept)
+
+
+def _comparable(tables: Sequence[_Summed | float]) -> list[Adding]:
+    """The classes' sums as documents of one scale: a constant is added behind the trees, as evaluators do."""
+    sums = [one for one in tables if isinstance(one, _Summed)]
+    factors, constants = {one.factor for one in sums}, {one.constant for one in sums}
+    if len(factors) != 1 or min(factors) <= 0 or (factors != {1.0} and constants != {0.0}):
+        raise ModelRefused("Sums of a chain are compared that have one positive coefficient, and no constant beside.")
+    [factor] = factors
+    documents: list[Adding] = []
+    for one in tables:
+        if isinstance(one, float):
+            documents.append(made(Terms, kind="terms", precision="float64", base=one / factor, terms=()))
+        elif one.constant == 0:
+            documents.append(one.document)
+        else:
+            own = made(ScoreTree, tests=(), yes=(), no=(), values=(one.constant,))
+            if one.document.mean:
+                raise ModelRefused("A mean and a constant beside it are not read in a chain of several classes.")
+            documents.append(one.document.model_copy(update={"trees": (*one.document.trees, own)}))
+    return documents
+
+
+def _require_no_targets(element: Element) -> None:
+    if rescaled(element) != (1.0, 0.0):
+        raise ModelRefused("Targets of a segment are not read, but those of a chain's sum of trees.")

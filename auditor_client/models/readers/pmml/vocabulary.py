@@ -82,6 +82,7 @@ _VOCABULARY: Final[Mapping[str, str]] = {
     "CompoundRule": "",
     "NaiveBayesModel": f"{_MODEL} threshold",
     "BayesInputs": "", "BayesInput": "fieldName", "BayesOutput": "fieldName", "PairCounts": "value",
+    "TargetValueStats": "", "TargetValueStat": "value", "GaussianDistribution": "mean variance",
     "TargetValueCounts": "", "TargetValueCount": "value count",
     "NeuralNetwork": f"{_MODEL} activationFunction normalizationMethod numberOfLayers",
     "NeuralInputs": "numberOfInputs", "NeuralInput": "id",

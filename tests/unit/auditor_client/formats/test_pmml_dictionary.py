@@ -114,6 +114,24 @@ REFUSED = {
     "outliers": (pmml(tree(more='outliers="asExtremeValues" lowValue="0" highValue="9"')), "outliers"),
     "an unknown element": (pmml(tree(around="<Surprise/>")), "Surprise"),
     "an unknown attribute": (pmml(tree(TREE.replace('score="A"', 'score="A" surprise="7"'))), "surprise"),
+    "an integer for numbers": (pmml(tree(), fields=FIELD.format("", "").replace("double", "integer")), "fractions"),
+    "a date": (pmml(tree(), fields=FIELD.format("", "").replace("double", "dateDaysSince[1970]")), "dateDays"),
+    "a list of valid numbers": (pmml(tree(), fields=FIELD.format("", '<Value value="7"/>')), "valid"),
+    "two fields of one name": (pmml(tree(), fields=2 * FIELD.format("", "")), "twice"),
+    "a field that is not active": (pmml(tree(more='usageType="supplementary"')), "not active"),
+    "another function": (pmml(tree(kind="clustering")), "clustering"),
+    "a decision of the output's own": (
+        pmml(tree(around='<Output><OutputField name="d" feature="decision"/></Output>')), "decision"
+    ),
+    "a class that the output makes of a probability": (
+        pmml(tree(around='<Output><OutputField name="p" feature="probability" value="A"/><OutputField name="d" '
+        'feature="transformedValue"><Apply function="greaterThan"><FieldRef field="p"/><Constant>0.3</Constant>'
+        '</Apply></OutputField></Output>')), "transformedValue"
+    ),
+    "a number cast to a text": (
+        pmml(tree(TREE.replace('"x"', '"d"'), around='<LocalTransformations><DerivedField name="d" dataType="string">'
+        '<FieldRef field="x"/></DerivedField></LocalTransformations>')), "casts"
+    ),
     "an extension of the standard": (pmml(tree(TREE.replace('score="A"', 'score="A" x-weight="7"'))), "x-weight"),
 }  # fmt: skip
 
@@ -322,3 +340,40 @@ def test_a_targets_own_value_counts_only_where_an_input_may_be_missing() -> None
     assert decided(content, XS, favourable=["A"]) == [True, True, True, False]
     with pytest.raises(ModelRefused, match=r"default or prior .* 'age' may be missing"):
         read(pmml(model.format("age"), fields=field.format("age")), favourable=["A"])
+
+
+def test_codes_of_a_list_that_the_segment_alone_has_are_invalid() -> None:
+    """Each MiningField has its own treatment: the segment's default is that others are invalid."""
+    fields = '<DataField name="h" optype="categorical" dataType="string"><Value value="f"/></DataField>'
+    nodes = NUMBERS.replace(LESS, '<SimplePredicate field="h" operator="equal" value="f"/>').replace(
+        REST, '<SimplePredicate field="h" operator="notEqual" value="f"/>'
+    )
+    inside = '<MiningSchema><MiningField name="h" {}/></MiningSchema>'
+    whole = '<MiningField name="h" invalidValueTreatment="asIs"/>'
+
+    def content(treatment: str) -> bytes:
+        model = added(nodes, inside=inside.format(treatment), names=("h",)).replace(
+            '<MiningField name="h" />', whole, 1
+        )
+        return pmml(model, fields=fields)
+
+    assert decided(content('invalidValueTreatment="asIs"'), {"h": ["f", "m"]}, above=0) == [False, True]
+    with pytest.raises(ModelRefused, match="'m'"):
+        read(content(""), above=0)
+
+
+@pytest.mark.parametrize("data_type", ["double", "integer"])
+def test_bins_that_are_numbers_are_compared_as_numbers(data_type: str) -> None:
+    bins = "".join(
+        f'<DiscretizeBin binValue="{value}"><Interval closure="{closure}" {margin}="2"/></DiscretizeBin>'
+        for value, closure, margin in (("1.0", "openOpen", "rightMargin"), ("2.0", "closedOpen", "leftMargin"))
+    )
+    around = (
+        f'<LocalTransformations><DerivedField name="d" optype="categorical" dataType="{data_type}">'
+        f'<Discretize field="x">{bins}</Discretize></DerivedField></LocalTransformations>'
+    )
+    nodes = TREE.replace(LESS, '<SimplePredicate field="d" operator="equal" value="1"/>').replace(
+        REST, '<SimplePredicate field="d" operator="equal" value="2"/>'
+    )
+
+    assert decided(pmml(tree(nodes, around=around)), XS, favourable=["A"]) == [True, True, False, False]
