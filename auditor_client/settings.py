@@ -17,6 +17,7 @@ from auditor_client.errors import SettingsMissing, SettingsRefused
 from auditor_client.text import no_such
 from shared.wire.limits import TEXT_CHARACTERS_MAX
 from shared.wire.text import Words
+from shared.wire.variables import unknown_variables
 
 CONFIG_VARIABLE: Final = "AUDITOR_CONFIG"
 DEFAULT_RECEIPTS: Final = Path("receipts")
@@ -160,6 +161,10 @@ def load_settings(
         SettingsMissing: The address is set nowhere.
         SettingsRefused: A file cannot be read, a name is unknown, or a value is not valid.
     """
+    known = {CONFIG_VARIABLE, *(one.variable for one in SETTINGS.values())}
+    unknown = unknown_variables("AUDITOR_", known, environment)
+    if unknown is not None:
+        raise SettingsRefused(unknown)
     path = config or environment.get(CONFIG_VARIABLE) or None
     sources: tuple[Mapping[str, Any], ...] = (
         {name: value for name, value in flags.items() if value is not None},

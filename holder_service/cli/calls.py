@@ -18,8 +18,9 @@ from holder_service.domain.errors import HolderError, fault_text
 from holder_service.files.durable import durable_file
 from holder_service.files.set_up_errors import SetUpError
 from holder_service.services.running.holder import Holder
-from holder_service.settings.holder import Settings
+from holder_service.settings.holder import Settings, require_known
 from holder_service.settings.secrets import secret
+from holder_service.storage.store_faults import StoreUnavailable
 
 Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="The address of a running holder [this machine's holder].")]
 AdminKey = Annotated[
@@ -100,6 +101,8 @@ def clear_errors(*own: type[Exception]) -> Iterator[None]:
     expected: tuple[type[Exception], ...] = (HolderError, SetUpError, *own)
     try:
         yield
+    except StoreUnavailable as error:
+        fail(error.for_operator)
     except expected as error:
         fail(str(error))
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
@@ -121,6 +124,7 @@ def _answer(
     method: str, path: str, url: str, key: str, *, media: str | None = None, size: int | None = None, **request: Any
 ) -> httpx.Response:
     with clear_errors():
+        require_known(os.environ)
         key = key or secret(os.environ, "HOLDER_ADMIN_KEY") or ""
     if not re.fullmatch("[!-~]+", key):
         fail("Give an administrator's key in HOLDER_ADMIN_KEY or HOLDER_ADMIN_KEY_FILE (holder init prints the first).")

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
@@ -11,10 +11,11 @@ from urllib.parse import quote, urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from holder_service.files.set_up_errors import InvalidSettings
-from holder_service.settings.oidc import OidcSettings
-from holder_service.settings.secrets import secret
+from holder_service.settings.oidc import PREFIX, OidcSettings
+from holder_service.settings.secrets import ENDING, SECRETS, secret
 from shared.contract.notices import DAYS_DEFAULT, PERCENT_DEFAULT, Thresholds
 from shared.wire.text import NAME_PATTERN, Words
+from shared.wire.variables import unknown_variables
 
 _Choice = TypeVar("_Choice", bound=str)
 QUANTUM_MS_DEFAULT: Final = 25
@@ -196,9 +197,10 @@ class Settings:
         """Read each setting from the variable of its name in capitals, after HOLDER_; secret ones also from files.
 
         Raises:
-            InvalidSettings: One of them is not usable.
+            InvalidSettings: One of them is not usable, or a variable begins with HOLDER_ and is none of them.
             UnreadableSecret: A file of a secret is not usable.
         """
+        require_known(environment)
         home = Path(environment.get("HOLDER_HOME") or "holder-home").absolute()
         given = secret(environment, "HOLDER_DATABASE_URL")
         url = re.sub("^postgres://", "postgresql://", given or f"sqlite:///{home / 'holder.sqlite'}")  # as many say
@@ -224,6 +226,25 @@ class Settings:
             _number(environment, "HOLDER_NOTICE_PERCENT", PERCENT_DEFAULT, smallest=1, largest=100),
             _number(environment, "HOLDER_NOTICE_DAYS", DAYS_DEFAULT, smallest=1, largest=365),
         )  # fmt: skip
+
+
+def variables() -> frozenset[str]:
+    """The names of all variables that the holder and its commands read."""
+    own = (f"HOLDER_{one.name.upper()}" for one in fields(Settings) if one.name != "oidc")
+    of_oidc = (f"{PREFIX}{one.name.upper()}" for one in fields(OidcSettings))
+    of_secrets = (f"{name}{ending}" for name in SECRETS for ending in ("", ENDING))
+    return frozenset((*own, *of_oidc, *of_secrets, "HOLDER_LOG_LEVEL", "HOLDER_URL"))
+
+
+def require_known(environment: Mapping[str, str]) -> None:
+    """Refuse variables that begin with HOLDER_ and name no setting: what they were meant to set would not hold.
+
+    Raises:
+        InvalidSettings: There are some; the text has the names that were probably meant.
+    """
+    unknown = unknown_variables("HOLDER_", variables(), environment)
+    if unknown is not None:
+        raise InvalidSettings(unknown)
 
 
 def _number(

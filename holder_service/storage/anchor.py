@@ -89,6 +89,14 @@ class Anchor:
             with self._lock:
                 self._waiting.remove(head)
 
+    def try_writing(self) -> None:
+        """Open the file as a write does.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        os.close(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
+
     @contextmanager
     def _locked(self, flags: int) -> Iterator[int]:
         """The open file, to this process and this thread alone."""

@@ -8,7 +8,10 @@ exclude each other by `BEGIN IMMEDIATE` on SQLite and by a lock on the head's ro
 import errno
 import logging
 import math
+import os
+import secrets
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,8 +27,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from holder_service.domain.errors import Unavailable
 from holder_service.storage.prepared import Prepared
+from holder_service.storage.store_faults import LASTING, Place, StoreFault, StoreUnavailable, fault_of
 
 __all__ = ["Connection", "Database"]
 
@@ -43,6 +46,10 @@ CONNECT_TIMEOUT_S: Final = 5
 TRUSTED_S: Final = 1.0
 """For so long after its use a connection to PostgreSQL is used again without a ping."""
 CONNECTIONS_MAX: Final = 16
+REMEMBERED_S: Final = 15.0
+"""How long after a write that failed for a lasting reason the store counts as one that cannot be written."""
+TRIED_BYTES: Final = 64 * 1024
+TRIED_WITHIN_S: Final = 0.2
 COPIED_AT_ONCE_PAGES: Final = 4096
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _BEGIN_IMMEDIATE: Final = Prepared(text("BEGIN IMMEDIATE"))
@@ -58,6 +65,8 @@ class Database:
         # To look something up is one statement or a few, each a transaction by itself; `_begin_sqlite` begins none.
         alone = {} if self.kind == "SQLite" else {"isolation_level": "AUTOCOMMIT"}
         self._reading = self._engine.execution_options(**alone)
+        self._failed: StoreFault | None = None
+        self._failed_s = 0.0
         self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger-lane")
 
     @property
@@ -77,7 +86,7 @@ class Database:
         Raises:
             Unavailable: The store does not answer.
         """
-        with _store_faults(), self._reading.connect() as connection:
+        with self._faults(), self._reading.connect() as connection:
             yield connection
 
     @contextmanager
@@ -88,7 +97,7 @@ class Database:
             Unavailable: The store does not answer.
         """
         alone = {} if self.kind == "SQLite" else {"isolation_level": "REPEATABLE READ"}
-        with _store_faults(), self._engine.connect().execution_options(**alone) as connection:
+        with self._faults(), self._engine.connect().execution_options(**alone) as connection:
             if self.kind == "SQLite":  # `_begin_sqlite` begins no transaction that only reads
                 connection.exec_driver_sql("BEGIN")
             yield connection
@@ -113,14 +122,75 @@ class Database:
             give_up(queued)
         return queued.result()
 
+    def try_writing(self) -> None:
+        """Make a small write, as a release does: of a full or read-only store reading says nothing.
+
+        A store that is busy passes: something is being written.
+
+        Raises:
+            StoreUnavailable: It cannot be written.
+        """
+        with self._faults():
+            if self.kind == "PostgreSQL":
+                self._try_postgres()
+            else:
+                self._try_sqlite()
+
+    def require_no_failure(self) -> None:
+        """Refuse where the last write failed just now for a lasting reason, whatever a small write says.
+
+        Raises:
+            StoreUnavailable: It did.
+        """
+        if self._failed is not None and time.monotonic() - self._failed_s < REMEMBERED_S:
+            raise StoreUnavailable(self._failed, Place.of(self._engine.url))
+
+    def _try_postgres(self) -> None:
+        with self._engine.connect() as connection, connection.begin():
+            if connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "on":
+                raise StoreUnavailable(StoreFault("read-only", "25006"), Place.of(self._engine.url))
+            connection.exec_driver_sql("SELECT pg_logical_emit_message(true, 'pafer', repeat('x', 4096))")
+
+    def _try_sqlite(self) -> None:
+        """Write the version that SQLite keeps for applications, which this one does not use, and a file beside it."""
+        path = Path(self._engine.url.database or "")
+        try:
+            with closing(sqlite3.connect(path, timeout=TRIED_WITHIN_S, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(f"PRAGMA user_version = {secrets.randbelow(1 << 31)}")
+                connection.execute("COMMIT")
+            try_file(path.parent)
+        except (OSError, sqlite3.Error) as error:
+            fault = fault_of(error)
+            if fault.reason != "busy":
+                raise StoreUnavailable(fault, Place.of(self._engine.url)) from None
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn the store's own failures into one error; a broken rule of ours (a constraint, a length) stays a bug."""
+        try:
+            yield
+        except (DBAPIError, PoolTimeout) as error:
+            if isinstance(error, DataError | IntegrityError):
+                raise
+            # The driver's text may quote parameters, so the log has its class and a reason out of a closed list.
+            fault = fault_of(error)
+            kind = type(getattr(error, "orig", error)).__name__
+            _log.error("store unavailable", extra={"error": kind, **fault.fields})
+            if fault.reason in LASTING:
+                self._failed, self._failed_s = fault, time.monotonic()
+            raise StoreUnavailable(fault, Place.of(self._engine.url)) from None
+
     def in_lane(self, job: Callable[[], T]) -> Future[T]:
         """Have something done after all that was queued before it, and before all that is queued after it."""
         return self._lane.submit(job)
 
     def transaction(self, work: Callable[[Connection], T]) -> T:
         """Run some work as one durable transaction, as `write` does, for whoever is in the lane already."""
-        with _store_faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
-            return work(connection)
+        with self._faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+            result = work(connection)
+        self._failed = None
+        return result
 
     def migrate(self, *, seal: Seal | None = None) -> None:
         """Bring the tables to the current revision; does nothing if they are.
@@ -128,7 +198,7 @@ class Database:
         Args:
             seal: Seals the secrets of watches that an earlier version kept in clear; `None` where there are none.
         """
-        with _store_faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+        with self._faults(), self._engine.connect().execution_options(writes=True) as connection, connection.begin():
             config = _alembic_config()
             config.attributes["connection"] = connection
             config.attributes["seal"] = seal
@@ -233,17 +303,16 @@ def _begin_sqlite(connection: Connection) -> None:
         _BEGIN_IMMEDIATE.run(connection)
 
 
-@contextmanager
-def _store_faults() -> Iterator[None]:
-    """Turn the store's own failures into one error; a broken rule of ours (a constraint, a length) stays a bug."""
-    try:
-        yield
-    except (DBAPIError, PoolTimeout) as error:
-        if isinstance(error, DataError | IntegrityError):
-            raise
-        # The driver's text may quote parameters, so the log names only its class.
-        _log.error("store unavailable", extra={"error": type(getattr(error, "orig", error)).__name__})
-        raise _unavailable() from None
+def try_file(folder: Path) -> None:
+    """Write a small file to disk, and take it away.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".writable-") as file:
+        file.write(bytes(TRIED_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def give_up(queued: Future[T]) -> None:
@@ -255,9 +324,6 @@ def give_up(queued: Future[T]) -> None:
         Unavailable: It was taken back.
     """
     if queued.cancel():
-        _log.error("store unavailable", extra={"error": "write lane full"})
-        raise _unavailable() from None
-
-
-def _unavailable() -> Unavailable:
-    return Unavailable("The holder's store does not answer. Ask again: a plan is never charged twice.")
+        fault = StoreFault("busy")
+        _log.error("store unavailable", extra=fault.fields)
+        raise StoreUnavailable(fault) from None

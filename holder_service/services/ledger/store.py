@@ -7,11 +7,13 @@ the ledger at the time (docs/adr/0039).
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from holder_service.domain.errors import Conflict, HolderError, RestoreUnrecorded, Unavailable
@@ -20,6 +22,7 @@ from holder_service.storage import datasets, ledger, ledger_views
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.ledger_views import EntryFilter
+from holder_service.storage.store_faults import Place, StoreUnavailable, fault_of
 from shared.kinds.releases import LedgerPosition
 from shared.wire import limits
 from shared.wire.problems import PlanRefused
@@ -31,6 +34,8 @@ TOO_MANY: Final = (
 T = TypeVar("T")
 P = ParamSpec("P")
 Clock = Callable[[], datetime]
+TRIED_EVERY_S: Final = 5.0
+"""How old the outcome of a small write may be: `/readyz` needs no key, and each write is one to the disk."""
 _log = logging.getLogger(__name__)
 
 
@@ -135,6 +140,9 @@ class LedgerStore:
         self.on_append: Callable[[], object] = _nothing
         self._guard = threading.Lock()
         self._waiting: list[_Shared[Any]] = []
+        self._trying = threading.Lock()
+        self._tried_s: float | None = None
+        self._unwritable: Unavailable | None = None
 
     def commit(self, work: Callable[[Transaction], T]) -> T:
         """Do some work as one transaction, durably, and anchor what it appended.
@@ -198,7 +206,32 @@ class LedgerStore:
         try:
             return self.anchor.read()
         except OSError as error:
-            raise _anchor_fault(error) from None
+            raise _anchor_fault(error, self.anchor.path) from None
+
+    def require_writable(self) -> None:
+        """Make a small write, and open the anchor for one; at most every `TRIED_EVERY_S`, however often it is asked.
+
+        Raises:
+            StoreUnavailable: One of them cannot be written.
+        """
+        with self._trying:
+            if self._tried_s is None or time.monotonic() - self._tried_s >= TRIED_EVERY_S:
+                self._unwritable = self._try_writing()
+                self._tried_s = time.monotonic()
+            unwritable = self._unwritable
+        if unwritable is not None:
+            raise unwritable.with_traceback(None)
+        self.database.require_no_failure()
+
+    def _try_writing(self) -> Unavailable | None:
+        try:
+            self.database.try_writing()
+            self.anchor.try_writing()
+        except Unavailable as error:
+            return error
+        except OSError as error:
+            return _anchor_fault(error, self.anchor.path)
+        return None
 
     def is_anchored(self) -> bool:
         """Whether the database has the anchored entry, so that the holder may release."""
@@ -291,7 +324,7 @@ class LedgerStore:
             else:
                 self.anchor.advance(head)
         except OSError as error:
-            raise _anchor_fault(error) from None
+            raise _anchor_fault(error, self.anchor.path) from None
 
 
 def _nothing() -> None:
@@ -311,6 +344,8 @@ def _nothing_restored() -> Conflict:
     )
 
 
-def _anchor_fault(error: OSError) -> Unavailable:
-    _log.error("anchor unavailable", extra={"error": type(error).__name__})
-    return Unavailable("The holder's anchor cannot be used. Ask again: a plan is never charged twice.")
+def _anchor_fault(error: OSError, path: Path) -> Unavailable:
+    fault = fault_of(error)
+    _log.error("anchor unavailable", extra={"error": type(error).__name__, **fault.fields})
+    detail = f"The holder's anchor cannot be used: {fault.text}. Ask again: nothing is charged twice."
+    return StoreUnavailable(fault, Place(f"the anchor {path}"), detail=detail)

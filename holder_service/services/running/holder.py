@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from importlib import import_module
 
-from holder_service.domain.errors import Conflict, Unavailable
+from holder_service.domain.errors import Conflict, RestoreUnrecorded, Unavailable
 from holder_service.domain.ledger import COMMAND_LINE
 from holder_service.files.private import make_home, require_closed
 from holder_service.files.set_up_errors import SetUpError
@@ -143,9 +143,29 @@ class Holder:
             self.provider.close()
         self.store.database.close()
 
-    def is_ready(self) -> bool:
-        """Whether it may release: tables current, anchored entry there, records countable."""
-        return self._has_current_entries() and self.engine.is_ready()
+    def require_ready(self) -> None:
+        """Refuse unless it may release: tables current, anchored entry there, store writable, records countable.
+
+        Raises:
+            Unavailable, RestoreUnrecorded: It may not; the text says why.
+        """
+        if not self.store.database.is_current():
+            raise Unavailable(
+                "The database's tables are of another version than this holder.", reason="tables-outdated"
+            )
+        if not self.store.is_anchored():
+            raise RestoreUnrecorded("The database lacks the anchored entry: an administrator has to record a restore.")
+        self.store.require_writable()
+        if not self.engine.is_ready():
+            raise Unavailable("The cluster that has the records does not answer now.", reason="cluster-away")
+
+    def not_ready_reason(self) -> str | None:
+        """Why it may not release; `None` if it may."""
+        try:
+            self.require_ready()
+        except (Unavailable, RestoreUnrecorded) as error:
+            return str(error.fields.get("reason", error.code))
+        return None
 
     def public_keys(self) -> SigningKeys:
         """The public halves of all keys that this holder signs or signed with."""

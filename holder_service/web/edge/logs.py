@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any, Final, get_args
 
 from holder_service.identity.tokens import WHY
+from holder_service.storage.store_faults import REASONS
 from shared.contract.notices import NoticeKind
 from shared.wire.problems import TITLES
 
@@ -95,7 +96,8 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "request": re.compile("sha256:[0-9a-f]{64}"),
     "spent_percent": re.compile("[0-9]{1,15}"),
     "until": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\+00:00"),
-    "reason": re.compile("|".join(WHY)),
+    "reason": re.compile("|".join([*WHY, *REASONS])),
+    "fault": re.compile("[A-Z0-9_]{1,40}"),
     "deadline_ms": re.compile("[0-9]{1,9}"),
     "work": re.compile("preparation|watches"),
     "error": re.compile("[A-Za-z_][A-Za-z0-9_]{0,80}"),

@@ -12,6 +12,7 @@ import shutil
 import time
 from collections import Counter as Tally
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, get_args
@@ -20,6 +21,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, disable_cre
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from holder_service.domain.errors import Unavailable
 from holder_service.services.releases import approvals
 from holder_service.services.running import notices, overview
 from holder_service.services.running.backup import shown_time
@@ -112,21 +114,32 @@ class _HolderState:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The gauges. Floats are for pictures: what is charged is whole nano-units in the ledger."""
+        reason = self._holder.not_ready_reason()
+        yield GaugeMetricFamily("holder_ready", "1 if GET /readyz answers 200, else 0.", value=int(reason is None))
+        gauge = GaugeMetricFamily(
+            "holder_not_ready",
+            "1 for the reason why GET /readyz refuses; none while it answers 200.",
+            labels=["reason"],
+        )
+        if reason is not None:
+            gauge.add_metric([reason], 1)
+        yield gauge
+        yield GaugeMetricFamily("holder_clock_timestamp_seconds", "The holder's clock.", value=time.time())
+        last = shown_time(self._holder.settings.home, datetime.now(UTC))
+        yield GaugeMetricFamily(
+            "holder_last_backup_timestamp_seconds", "When the last back-up began that is an hour old; 0 for none.",
+            value=0 if last is None else last.timestamp(),
+        )  # fmt: skip
+        with suppress(Unavailable):  # what the process counted, and why it is not ready, is worth most then
+            yield from list(self._of_the_store())
+
+    def _of_the_store(self) -> Iterator[GaugeMetricFamily]:
         state = overview.store_state(self._store)
         newest = state.head.sequence
         yield GaugeMetricFamily("holder_ledger_sequence", "Sequence number of the newest entry.", value=newest)
         may_release = int(state.may_release)
         yield GaugeMetricFamily(
             "holder_may_release", "1 if the database has the anchored entry, else 0.", value=may_release
-        )  # fmt: skip
-        yield GaugeMetricFamily(
-            "holder_ready", "1 if GET /readyz answers 200, else 0.", value=int(self._holder.is_ready())
-        )
-        yield GaugeMetricFamily("holder_clock_timestamp_seconds", "The holder's clock.", value=time.time())
-        last = shown_time(self._holder.settings.home, datetime.now(UTC))
-        yield GaugeMetricFamily(
-            "holder_last_backup_timestamp_seconds", "When the last back-up began that is an hour old; 0 for none.",
-            value=0 if last is None else last.timestamp(),
         )  # fmt: skip
         yield self._notices()
         yield GaugeMetricFamily(

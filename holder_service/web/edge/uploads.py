@@ -1,7 +1,6 @@
 """Files of records as they come in, and are loaded: the same for the REST interface and for the console."""
 
 import asyncio
-import errno
 import logging
 import secrets
 import time
@@ -13,12 +12,13 @@ from typing import Final, NamedTuple
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.domain.errors import TooLargeBody, TooSlow, Unavailable, UnsupportedMediaType
+from holder_service.domain.errors import TooLargeBody, TooSlow, UnsupportedMediaType
 from holder_service.records.formats import STRICT, RecordFormat, RecordsUrl, Upload
 from holder_service.records.progress import Report, followed, unseen
 from holder_service.services.datasets import datasets, url_reads
 from holder_service.services.running import loads
 from holder_service.services.running.holder import Holder
+from holder_service.storage.store_faults import StoreUnavailable, fault_of
 from shared.wire import limits
 
 MEDIA_TYPES: Final = ("text/csv", "application/vnd.apache.parquet")
@@ -170,8 +170,12 @@ async def received(
                 with suppress(OSError):
                     await run_in_threadpool(upload.unlink)
     except OSError as error:
-        _log.error("records could not be kept", extra={"error": errno.errorcode.get(error.errno or 0, "OSError")})
-        raise Unavailable("The holder cannot keep the file now; nothing was changed. Send it again.") from None
+        fault = fault_of(error)
+        _log.error("records could not be kept", extra={"error": type(error).__name__, **fault.fields})
+        detail = (
+            f"The holder cannot keep the file: {fault.text}. Nothing was changed. Send it again once that is mended."
+        )
+        raise StoreUnavailable(fault, detail=detail) from None
 
 
 def body_of(request: Request, form: RecordFormat = STRICT, *, check: bool = False) -> Receive:

@@ -3,7 +3,6 @@
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from holder_service.domain.errors import RestoreUnrecorded, Unavailable
 from holder_service.web.edge.dependencies import TheHolder
 from holder_service.web.edge.metrics import Metrics
 from holder_service.web.edge.roles import MetricsReader, RoleRoute
@@ -21,14 +20,12 @@ async def check_health() -> Alive:
 
 @router.get("/readyz", tags=["public"], openapi_extra=refusals("unavailable", "restore-unrecorded"))
 def check_readiness(holder: TheHolder) -> ReadyToRelease:
-    """Whether the holder may release: store reachable, tables current, anchored entry there, records countable."""
-    if holder.store.database.is_current():
-        if holder.store.is_anchored():
-            if holder.engine.is_ready():
-                return ReadyToRelease()
-            raise Unavailable("The cluster that has the records does not answer now.")
-        raise RestoreUnrecorded("The database lacks the anchored entry: an administrator has to record a restore.")
-    raise Unavailable("The database's tables are of another version than this holder.")
+    """Whether the holder may release: store reachable and writable, anchored entry there, records countable.
+
+    A refusal has the reason out of a closed list (`reason`), and the SQLSTATE or errno behind it (`fault`).
+    """
+    holder.require_ready()
+    return ReadyToRelease()
 
 
 @router.get("/favicon.ico", include_in_schema=False)
