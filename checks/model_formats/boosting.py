@@ -59,6 +59,8 @@ def xgboost_model(seed: int) -> tuple[Any, ModelRequest]:
         options |= {"base_score": float(draw.random())}
     if draw.random() < 0.2:
         options |= {"early_stopping_rounds": 2}
+    if seed % 5 == 4:
+        options |= {"booster": "dart", "rate_drop": 0.4}
     model = xgboost.XGBClassifier(**options).fit(frame, target, eval_set=[(frame, target)], verbose=False)
     return model, request(draw, classes)
 

@@ -8,6 +8,7 @@ _TENSORS: Final = "auditor_client/models/readers/onnx/tensors.py"
 _GIVEN_FILE_TESTS: Final = "tests/unit/auditor_client/test_only_the_given_file.py"
 _RAW_INPUTS_TESTS: Final = "tests/unit/auditor_client/test_raw_inputs.py"
 _SAVED_TESTS: Final = "tests/unit/auditor_client/formats/test_saved_boosters.py"
+_XGBOOST_TESTS: Final = "tests/unit/auditor_client/formats/test_xgboost.py"
 _VOCABULARY: Final = "auditor_client/models/readers/pmml/vocabulary.py"
 _DICTIONARY: Final = "auditor_client/models/readers/pmml/dictionary.py"
 _PMML: Final = "auditor_client/models/readers/pmml/"
@@ -153,6 +154,30 @@ READER_BUGS: Final = (
             ),
         ),
         (f"{_VERSIONS_TESTS}::test_a_parameter_that_scikit_learn_has_no_more_is_not_ignored",),
+    ),
+    Bug(
+        "the weights of dart's trees are ignored",
+        (
+            Edit(
+                "auditor_client/models/readers/boosters/xgboost.py",
+                "_weighted",
+                "* np.float32(weight)",
+                "* np.float32(1)",
+            ),
+        ),
+        (f"{_XGBOOST_TESTS}::test_dart_is_read_as_each_way_of_predicting_adds_it",),
+    ),
+    Bug(
+        "a number that an older file of XGBoost takes for missing is ignored",
+        (
+            Edit(
+                "auditor_client/models/readers/boosters/xgboost_document.py",
+                "_require_no_sentinel",
+                "if missing is not None and",
+                "if missing is True and",
+            ),
+        ),
+        (f"{_XGBOOST_TESTS}::test_what_is_not_known_is_refused_by_name",),
     ),
     Bug(
         "an attribute of an ONNX operator is ignored",

@@ -2,12 +2,14 @@
 
 A number becomes a float32, rounded to nearest, and goes left if it is below a float32 threshold; missing goes where the
 split says. A category goes right if its code is listed. Leaves are added in single precision, in order, to the base
-score, which the objective turns into a margin first.
+score, which the objective turns into a margin first. Those of dart are multiplied with their tree's weight; where an
+estimator predicts, the margin is added to each leaf and taken away again before.
 """
 
 import importlib
 import json
 import math
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -111,7 +113,7 @@ def _pipeline(model: Any, request: ModelRequest) -> ReadModel:
     document, labels = _in_memory(whole.booster)
     if set(document.class_of) != set(range(document.classes)):
         raise ModelRefused("One of the model's classes has no tree.")
-    trees = [_fitted(tree, score) for tree, score in zip(document.trees, document.class_of, strict=True)]
+    trees = [_fitted(tree, score) for tree, score in zip(_weighted(document), document.class_of, strict=True)]
     base = np.array([_margin(document.objective, one) for one in document.base])
     documents = whole.documents(Ensemble(trees, base, precision="float32"), absent_is_missing=True)
     read, classes = _decided(document, documents, request, labels)
@@ -154,6 +156,8 @@ def _predictions(model: Any, document: XGBoostModel, maker: Any, table: Any) -> 
     matrix = maker.DMatrix(
         table, enable_categorical=True, feature_types=_types(document), feature_names=own.feature_names
     )
+    if document.weights is not None and document.in_place:
+        return own.inplace_predict(table), own.inplace_predict(table, predict_type="margin")
     return own.predict(matrix), own.predict(matrix, output_margin=True)
 
 
@@ -167,12 +171,29 @@ def _types(document: XGBoostModel) -> list[str]:
 
 def _document(document: XGBoostModel, inputs: ModelInputs, number: int) -> Trees:
     tests = TestTable()
-    chosen = [tree for tree, of in zip(document.trees, document.class_of, strict=True) if of == number]
+    chosen = [tree for tree, of in zip(_weighted(document), document.class_of, strict=True) if of == number]
     trees = tuple(_table(tree, inputs, tests) for tree in chosen)
     if not trees:
         raise ModelRefused("One of the model's classes has no tree.")
     base = _margin(document.objective, document.base[number])
     return made(Trees, kind="trees", precision="float32", base=base, tests=tests.tests, trees=trees)
+
+
+def _weighted(document: XGBoostModel) -> list[XGBoostTree]:
+    """The trees with what their leaves add."""
+    if document.weights is None:
+        return document.trees
+    bases = [np.float32(_margin(document.objective, base)) for base in document.base]
+    made = []
+    for tree, weight, number in zip(document.trees, document.weights, document.class_of, strict=True):
+        values = np.array(tree.condition, np.float32)
+        with np.errstate(all="ignore"):
+            added = ((bases[number] + values) - bases[number] if document.in_place else values) * np.float32(weight)
+        if not np.isfinite(added[np.array(tree.left) == -1]).all():
+            raise ModelRefused("A leaf of dart times its tree's weight is not finite.")
+        condition = np.where(np.array(tree.left) == -1, added, values).tolist()
+        made.append(replace(tree, condition=condition))
+    return made
 
 
 def _margin(objective: str, base: float) -> float:
@@ -195,7 +216,8 @@ def _table(tree: XGBoostTree, inputs: ModelInputs, tests: TestTable) -> ScoreTre
             return tree.condition[node]
         index, default = tree.feature[node], tree.default_left[node]
         if node in tree.categories:
-            return inputs[index].predicate(_listed(tree.categories[node], not default, inputs, index)), right, left
+            listed = _listed(tree.categories[node], not default, inputs, index)
+            return inputs[index].predicate(listed), right, left
         below = float32_below(tree.condition[node])
         return inputs[index].predicate(InputTest(below.op, below.value, default)), left, right
 
@@ -203,7 +225,7 @@ def _table(tree: XGBoostTree, inputs: ModelInputs, tests: TestTable) -> ScoreTre
 
 
 def _listed(codes: frozenset[float], missing: bool, inputs: ModelInputs, index: int) -> InputTest:
-    column = inputs[index].column
+    column = inputs.column(index)
     if inputs.encoded(index):
         known = inputs[index].codes or {}
         unknown = [value for value in column.values if value not in known]
@@ -214,8 +236,9 @@ def _listed(codes: frozenset[float], missing: bool, inputs: ModelInputs, index: 
             )
     elif column.type != "integer" or not 0 <= column.low <= column.high < 2**24:
         raise ModelRefused(
-            f"The model takes {column.name!r} for categories, and its file does not say which: save it with XGBoost "
-            "3.1 or later, trained on a DataFrame whose column is categorical."
+            f"The model takes {column.name!r} for categories, and its file has their codes and not their names, as "
+            "XGBoost before 3.1 writes them. Train it with XGBoost 3.1 or later on a DataFrame whose column is "
+            "categorical, or have the codes declared as an integer column with its range."
         )
     return InputTest("in", codes, missing)
 

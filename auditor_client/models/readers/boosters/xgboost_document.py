@@ -1,12 +1,11 @@
 """XGBoost's own document, JSON or UBJSON, taken apart within bounds.
 
-Read are documents of XGBoost 1.6 to 3.x with the booster gbtree. A member that is not known is refused: it might change
-what the model predicts.
+Read are documents of XGBoost 1.6 to 3.x with the boosters gbtree and dart. A member that is not known is refused: it
+might change what the model predicts.
 """
 
 import json
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
@@ -60,6 +59,8 @@ class XGBoostModel:
         class_of: Of each tree, whose class's number it adds to.
         classes: How many numbers there are.
         categories: Of each categorical input, pandas' categories in order; None where the document does not say them.
+        weights: Of each tree of dart, what its leaves are multiplied with, a float32; None: they are added as they are.
+        in_place: Whether an estimator predicts with it (XGBClassifier), which adds dart's trees by another way.
         document: The whole document again, of those members that were checked: XGBoost may be given it.
     """
 
@@ -71,6 +72,8 @@ class XGBoostModel:
     class_of: list[int]
     classes: int
     categories: dict[int, list[Any] | None]
+    weights: list[float] | None
+    in_place: bool
     document: dict[str, Any]
 
 
@@ -99,14 +102,20 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
         "attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"
     )
     booster = learner["gradient_booster"]
-    if booster["name"].text() != "gbtree":
+    dart = booster["name"].text() == "dart"
+    if not dart and booster["name"].text() != "gbtree":
         raise ModelRefused(
-            f"{name} has the booster {booster['name'].text()[:40]!r}. Read is gbtree: not dart, nor gblinear."
+            f"{name} has the booster {booster['name'].text()[:40]!r}. Read are gbtree and dart, not gblinear: train "
+            "with booster='gbtree'."
         )
-    if booster.get("weight_drop") is not None:
+    if not dart and booster.get("weight_drop") is not None:
         raise ModelRefused(
-            f"{name} is a dart booster, whose trees have weights of their own: train with booster='gbtree'."
+            f"{name} is a dart booster as XGBoost 3.3 and later write it, which is not read. Train with "
+            "booster='gbtree', or save it with XGBoost 1.6 to 3.2."
         )
+    if dart:
+        dropped = booster.known("gbtree", "name", "weight_drop")["weight_drop"]
+        booster = booster["gbtree"]
     booster.known("name", "model")
     model = booster["model"].known("gbtree_model_param", "iteration_indptr", "tree_info", "trees", "cats")
     parameters = learner["learner_model_param"].known(
@@ -125,12 +134,21 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
         raise ModelRefused(f"{name}: its names, types and trees do not fit together: save it again.")
     count = _trees_used(learner, model, len(parts), stopped_early)
     trees = [_tree(part, features) for part in parts[:count]]
+    if version[0] < 2 and any(tree.categories for tree in trees):
+        raise ModelRefused(f"{name} has categories as XGBoost {version[0]} writes them: they are read since 2.0.")
+    weights = [float(np.float32(one)) for one in dropped.numbers(len(parts))[:count]] if dart else None
+    if weights is not None and not np.isfinite(weights).all():
+        raise ModelRefused(f"{name}: a weight of a tree is not finite.")
+    attributes = learner.get("attributes")
+    _require_no_sentinel(attributes, name)
+    in_place = stopped_early or (attributes is not None and attributes.get("scikit_learn") is not None)
     base = _base(parameters["base_score"], classes)
     objective = learner["objective"]["name"].text()
-    return XGBoostModel(
-        version, objective, base, names, trees, class_of[:count], classes,
-        _categories(model, types), _again(whole, names, types, trees, class_of[:count]),
+    read = XGBoostModel(
+        version, objective, base, names, trees, class_of[:count], classes, _categories(model, types), weights, in_place,
+        document={},
     )  # fmt: skip
+    return replace(read, document=_again(read, whole, model))
 
 
 def _list(learner: DocumentPart, name: str) -> list[str]:
@@ -164,6 +182,17 @@ def _trees_used(learner: DocumentPart, model: DocumentPart, count: int, stopped_
     return listed[best.integer(0, len(listed) - 2) + 1]
 
 
+def _require_no_sentinel(attributes: DocumentPart | None, name: str) -> None:
+    """Refuse a number that an estimator takes for missing; files of XGBoost before 2 have the estimator's parameters."""
+    estimator = None if attributes is None else attributes.get("scikit_learn")
+    if estimator is None:
+        return
+    parameters = parsed_json(estimator.text().encode(), estimator.path)
+    missing = parameters.get("missing") if isinstance(parameters, dict) else None
+    if missing is not None and not (isinstance(missing, float) and math.isnan(missing)):
+        raise ModelRefused(f"{name} takes {missing!r} for missing: train the model with missing values as NaN.")
+
+
 def _tree(part: DocumentPart, features: int) -> XGBoostTree:
     part.known(*_OF_TREE)
     parameters = part["tree_param"]
@@ -178,11 +207,8 @@ def _tree(part: DocumentPart, features: int) -> XGBoostTree:
     condition = part["split_conditions"].numbers(nodes)
     split_type = part.get("split_type")
     kinds = [0] * nodes if split_type is None else split_type.integers(0, 1, nodes)
-    if any(kind == 1 and math.isnan(value) for kind, value in zip(kinds, condition.tolist(), strict=True)):
-        raise ModelRefused(
-            f"{part.path} splits on categories as XGBoost before 3.1 writes them, without their names: they are read "
-            "since 3.1. Train the model, or save it again, with XGBoost 3.1 or later."
-        )
+    of_categories = (np.array(kinds) == 1) & (np.array(left) != -1)
+    condition = np.where(of_categories & np.isnan(condition), 0.0, condition)  # as XGBoost before 3.1 writes it
     if not np.isfinite(condition[np.array(left) == -1]).all() or np.isnan(condition).any():
         raise ModelRefused(f"{part.path}: a leaf's value or a threshold is not finite.")
     return XGBoostTree(
@@ -238,12 +264,11 @@ def _encoding(part: DocumentPart) -> list[Any] | None:
         part.refuse("texts in UTF-8")
 
 
-def _again(
-    whole: DocumentPart, names: list[str], types: list[str], trees: list[XGBoostTree], class_of: list[int]
-) -> dict[str, Any]:
+def _again(read: XGBoostModel, whole: DocumentPart, around: DocumentPart) -> dict[str, Any]:
     """The document again, with what was checked and nothing else."""
-    learner = whole["learner"].value
-    model = learner["gradient_booster"]["model"]
+    names, trees = read.names, read.trees
+    types = ["c" if index in read.categories else "float" for index in range(len(names))]
+    learner, model = whole["learner"].value, around.value
     parts = []
     for index, tree in enumerate(trees):
         nodes = len(tree.left)
@@ -267,11 +292,13 @@ def _again(
             },
         })  # fmt: skip
     of_model = {"gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(parts))}}
-    again = of_model | {"tree_info": class_of, "trees": parts} | ({"cats": model["cats"]} if "cats" in model else {})
+    again = (
+        of_model | {"tree_info": read.class_of, "trees": parts} | ({"cats": model["cats"]} if "cats" in model else {})
+    )
     objective = {name: value for name, value in learner["objective"].items() if isinstance(value, dict | str)}
     kept = {"attributes": {}, "feature_names": names, "feature_types": types, "objective": objective}
-    kept |= {
-        "learner_model_param": learner["learner_model_param"],
-        "gradient_booster": {"name": "gbtree", "model": again},
-    }
+    booster: dict[str, Any] = {"name": "gbtree", "model": again}
+    if read.weights is not None:
+        booster = {"name": "dart", "gbtree": booster, "weight_drop": read.weights}
+    kept |= {"learner_model_param": learner["learner_model_param"], "gradient_booster": booster}
     return {"learner": kept, "version": whole.value["version"]}

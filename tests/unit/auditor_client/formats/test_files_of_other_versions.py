@@ -106,17 +106,11 @@ def _xgboost(change: Callable[[dict[str, Any]], Any]) -> bytes:
     return json.dumps(document).encode()
 
 
-def _categorical(booster: dict[str, Any]) -> None:
-    tree = booster["model"]["trees"][0]
-    tree["split_type"][0], tree["split_conditions"][0] = 1, float("nan")
-
-
 @pytest.mark.parametrize(
     ("change", "text"),
     [
         (lambda booster: booster.update(weight_drop=[1.0, 0.5]), "dart"),
-        (lambda booster: booster.update(name="dart"), "dart"),
-        (_categorical, r"3\.1"),
+        (lambda booster: booster.update(name="dart"), "model"),
         (lambda booster: booster["model"]["trees"][0]["split_conditions"].__setitem__(0, float("nan")), "not finite"),
     ],
 )

@@ -1,6 +1,9 @@
 """XGBoost's models, compared with XGBoost; `python -m checks.model_formats xgboost` does the same at length."""
 
 import json
+import math
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,13 +11,15 @@ import pytest
 import xgboost
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters import xgboost as reader
 from auditor_client.models.readers.boosters.xgboost_document import parsed
-from auditor_client.models.readers.inputs import InputTest, float32_below
+from auditor_client.models.readers.inputs import InputTest, ModelInputs, float32_below
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import xgboost_file, xgboost_model
 from checks.model_formats.formats import FORMATS
+from shared.contract.schema import Column, Schema
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -80,11 +85,12 @@ def test_a_fault_in_reading_is_noticed(fault: str, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda d: d["learner"]["gradient_booster"].update(name="dart"), "gbtree"),
+        (lambda d: d["learner"]["gradient_booster"].update(name="dart"), "'model'"),
         (lambda d: d["learner"]["gradient_booster"].update(name="gblinear"), "gblinear"),
         (lambda d: d.update(version=[4, 0, 0]), "1.6 to 3"),
         (lambda d: d.update(version=[1, 5, 0]), "1.6 to 3"),
         (lambda d: d["learner"].update(weights=[]), "weights"),
+        (lambda d: d["learner"].update(attributes={"scikit_learn": '{"missing": -999}'}), "-999"),
         (lambda d: d["learner"]["objective"].update(name="survival:cox"), "survival:cox"),
         (lambda d: d["learner"]["gradient_booster"]["model"]["trees"][0].update(left_children=[0]), "list of"),
         (lambda d: d["learner"]["gradient_booster"]["model"]["trees"][0]["left_children"].__setitem__(0, 0), "tree"),
@@ -119,6 +125,91 @@ def test_a_category_that_xgboost_refuses_is_refused() -> None:
 
     with pytest.raises(ModelRefused, match="never seen"):
         read_object(load_object(json.dumps(document).encode(), "model.json"), request)
+
+
+@pytest.mark.parametrize("way", ["estimator", "file of the estimator", "booster"])
+def test_dart_is_read_as_each_way_of_predicting_adds_it(way: str, tmp_path: Path) -> None:
+    """An estimator adds the margin to each leaf and takes it away again; a Booster does not."""
+    model, request = xgboost_model(24)
+    assert model.get_booster().num_boosted_rounds() > 5
+    made: Any = {"estimator": model, "booster": model.get_booster()}.get(way)
+    if made is None:
+        model.save_model(tmp_path / "model.json")
+        made = load_object((tmp_path / "model.json").read_bytes(), "model.json")
+
+    provenance = read_object(made, request).provenance
+
+    assert provenance is not None
+    assert (provenance.differing, provenance.largest or 0.0) == (0, 0.0)
+    assert provenance.probes >= 4000
+
+
+def test_a_dart_that_is_added_in_the_other_way_is_noticed() -> None:
+    """The negative control: the last bits of a margin differ."""
+    model, request = xgboost_model(24)
+    document = parsed(bytes(model.get_booster().save_raw("json")), "m", stopped_early=True)
+    other = replace(document, in_place=False)
+    inputs = [ModelInputs(document.names, request) for _ in range(2)]
+    for index, categories in document.categories.items():
+        for one in inputs:
+            one.encode(index, categories or ())
+
+    found = [reader._document(one, own, 0) for one, own in zip((document, other), inputs, strict=True)]
+
+    assert found[0].trees != found[1].trees
+
+
+CODES = Schema(
+    person_key="id",
+    columns=(
+        Column(name="code", type="integer", minimum=0, maximum=7, nullable=True),
+        Column(name="pay", type="number", minimum=-9, maximum=9, nullable=True),
+        Column(name="word", type="category", categories=("a", "b")),
+    ),
+)
+
+
+def of_an_earlier_version(version: list[int]) -> bytes:
+    """A model of coded categories as XGBoost before 3.1 writes it: NaN conditions, and no names."""
+    draw = np.random.default_rng(3)
+    table = np.column_stack([draw.integers(0, 6, 600), draw.normal(size=600)]).astype(float)
+    table[::9, 0], table[::7, 1] = np.nan, np.nan
+    labels = np.isin(table[:, 0], [1, 3, 4]) ^ (table[:, 1] > 0.3)
+    matrix = xgboost.DMatrix(
+        table, labels, feature_types=["c", "float"], feature_names=["code", "pay"], enable_categorical=True
+    )
+    booster = xgboost.train(
+        {"objective": "binary:logistic", "max_depth": 4, "max_cat_to_onehot": 1, "nthread": 1}, matrix, 8
+    )
+    document = json.loads(bytes(booster.save_raw("json")))
+    document["version"] = version
+    document["learner"]["learner_model_param"]["base_score"] = "5E-1"
+    model = document["learner"]["gradient_booster"]["model"]
+    del model["cats"]
+    for tree in model["trees"]:
+        for node, kind in enumerate(tree["split_type"]):
+            if kind == 1:
+                tree["split_conditions"][node] = math.nan
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize("version", [[2, 0, 3], [3, 0, 0]])
+def test_codes_of_an_earlier_version_are_those_of_an_integer_column(version: list[int]) -> None:
+    content = of_an_earlier_version(version)
+
+    provenance = read_object(load_object(content, "m.json"), ModelRequest(CODES, favourable=[1])).provenance
+
+    assert provenance is not None
+    assert (provenance.differing, provenance.largest) == (0, 0.0)
+    assert provenance.probes >= 4000
+    named = ModelRequest(CODES, favourable=[1], columns=["word", "pay"])
+    with pytest.raises(ModelRefused, match=r"3\.1"):
+        read_object(load_object(content, "m.json"), named)
+
+
+def test_categories_before_xgboost_2_are_refused() -> None:
+    with pytest.raises(ModelRefused, match=r"since 2\.0"):
+        load_object(of_an_earlier_version([1, 7, 6]), "m.json")
 
 
 def test_damaged_files_are_refused_and_nothing_else() -> None:
