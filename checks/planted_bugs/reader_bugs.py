@@ -8,6 +8,7 @@ _TENSORS: Final = "auditor_client/models/readers/onnx/tensors.py"
 _GIVEN_FILE_TESTS: Final = "tests/unit/auditor_client/test_only_the_given_file.py"
 _RAW_INPUTS_TESTS: Final = "tests/unit/auditor_client/test_raw_inputs.py"
 _SAVED_TESTS: Final = "tests/unit/auditor_client/formats/test_saved_boosters.py"
+_BOOSTERS: Final = "auditor_client/models/readers/boosters/"
 _XGBOOST_TESTS: Final = "tests/unit/auditor_client/formats/test_xgboost.py"
 _VOCABULARY: Final = "auditor_client/models/readers/pmml/vocabulary.py"
 _DICTIONARY: Final = "auditor_client/models/readers/pmml/dictionary.py"
@@ -171,7 +172,7 @@ READER_BUGS: Final = (
         "a number that an older file of XGBoost takes for missing is ignored",
         (
             Edit(
-                "auditor_client/models/readers/boosters/xgboost_document.py",
+                f"{_BOOSTERS}xgboost_document.py",
                 "_require_no_sentinel",
                 "if missing is not None and",
                 "if missing is True and",

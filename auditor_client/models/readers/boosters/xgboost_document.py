@@ -5,6 +5,8 @@ might change what the model predicts.
 """
 
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -18,11 +20,52 @@ from shared.wire import limits
 
 FIRST, LAST_MAJOR = (1, 6), 3
 FEATURES_MAX: Final = 65_536
-_OF_TREE: Final = (
-    "base_weights", "categories", "categories_nodes", "categories_segments", "categories_sizes", "default_left", "id",
-    "left_children", "loss_changes", "parents", "right_children", "split_conditions", "split_indices", "split_type",
-    "sum_hessian", "tree_param",
-)  # fmt: skip
+USED: Final = "used"
+VOCABULARY: Final[Mapping[str, Mapping[str, str]]] = {
+    "document": {
+        "learner": USED, "version": USED, "Config": "how it was trained; predictions do not read it",
+    },
+    "learner": {
+        "attributes": USED, "feature_names": USED, "feature_types": USED, "gradient_booster": USED,
+        "learner_model_param": USED, "objective": USED,
+    },
+    "gbtree": {"name": USED, "model": USED},
+    "dart": {"name": USED, "gbtree": USED, "weight_drop": USED},
+    "model": {
+        "cats": USED, "iteration_indptr": USED, "tree_info": USED, "trees": USED,
+        "gbtree_model_param": "counts of what is there",
+    },
+    "gbtree_model_param": {
+        "num_trees": "the length of a list", "num_parallel_tree": "how trees were trained", "size_leaf_vector": USED,
+        "num_feature": "said in learner_model_param", "num_roots": "obsolete", "pad_32bit": "obsolete",
+    },
+    "learner_model_param": {
+        "base_score": USED, "num_class": USED, "num_feature": USED, "num_target": USED,
+        "boost_from_average": "whether the base score was estimated: it is written",
+    },
+    "tree": {
+        "categories": USED, "categories_nodes": USED, "categories_segments": USED, "categories_sizes": USED,
+        "default_left": USED, "left_children": USED, "right_children": USED, "split_conditions": USED,
+        "split_indices": USED, "split_type": USED, "tree_param": USED, "id": "its place in the list",
+        "base_weights": "what a node would be worth as a leaf", "loss_changes": "of training",
+        "parents": "the children say it", "sum_hessian": "of training",
+    },
+    "tree_param": {
+        "num_nodes": USED, "size_leaf_vector": USED, "num_deleted": "nodes that nothing leads to",
+        "num_feature": "said in learner_model_param", "num_roots": "obsolete", "max_depth": "obsolete",
+    },
+    "objective": {
+        "name": USED, "reg_loss_param": "weights of training", "softmax_multiclass_param": "said in num_class",
+        "poisson_regression_param": "steps of training", "tweedie_regression_param": "a loss of training",
+        "pseudo_huber_param": "a loss of training", "lambda_rank_param": "pairs of training",
+        "lambdarank_param": "pairs of training", "ndcg_param": "of training", "map_param": "of training",
+        "lambdarank_unbiased": "of training", "ti+": "of training", "tj-": "of training",
+    },
+}  # fmt: skip
+"""The members of each object that may stand in a document: used, or why they change no prediction. Others are refused.
+
+`attributes` are the user's own; of them `best_iteration` and `scikit_learn` change what an estimator predicts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +134,14 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
     document = (parsed_ubjson if content[:2] == b"{L" else parsed_json)(content, name)
     if isinstance(document, dict) and document.keys() == {"Config", "Model"}:
         document = document["Model"]  # as a Booster's state has it, beside how it was trained
-    whole = DocumentPart(document, name).known("learner", "version", "Config")
+    whole = DocumentPart(document, name).known(*VOCABULARY["document"])
     version = tuple(whole["version"].integers(0, 1000, 3))
     if not (version[:2] >= FIRST and version[0] <= LAST_MAJOR):
         raise ModelRefused(
             f"{name} was written by XGBoost {'.'.join(map(str, version))}. Read are documents of 1.6 to 3: load it in "
             "one of these and save it again."
         )
-    learner = whole["learner"].known(
-        "attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"
-    )
+    learner = whole["learner"].known(*VOCABULARY["learner"])
     booster = learner["gradient_booster"]
     dart = booster["name"].text() == "dart"
     if not dart and booster["name"].text() != "gbtree":
@@ -114,13 +155,11 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
             "booster='gbtree', or save it with XGBoost 1.6 to 3.2."
         )
     if dart:
-        dropped = booster.known("gbtree", "name", "weight_drop")["weight_drop"]
+        dropped = booster.known(*VOCABULARY["dart"])["weight_drop"]
         booster = booster["gbtree"]
-    booster.known("name", "model")
-    model = booster["model"].known("gbtree_model_param", "iteration_indptr", "tree_info", "trees", "cats")
-    parameters = learner["learner_model_param"].known(
-        "base_score", "boost_from_average", "num_class", "num_feature", "num_target"
-    )
+    booster.known(*VOCABULARY["gbtree"])
+    model = booster["model"].known(*VOCABULARY["model"])
+    parameters = learner["learner_model_param"].known(*VOCABULARY["learner_model_param"])
     features = parameters["num_feature"].integer(0, FEATURES_MAX)
     target = parameters.get("num_target")
     if target is not None and target.integer(0, 1000) > 1:
@@ -143,7 +182,8 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
     _require_no_sentinel(attributes, name)
     in_place = stopped_early or (attributes is not None and attributes.get("scikit_learn") is not None)
     base = _base(parameters["base_score"], classes)
-    objective = learner["objective"]["name"].text()
+    objective = learner["objective"].known(*VOCABULARY["objective"])["name"].text()
+    model["gbtree_model_param"].known(*VOCABULARY["gbtree_model_param"])
     read = XGBoostModel(
         version, objective, base, names, trees, class_of[:count], classes, _categories(model, types), weights, in_place,
         document={},
@@ -183,7 +223,7 @@ def _trees_used(learner: DocumentPart, model: DocumentPart, count: int, stopped_
 
 
 def _require_no_sentinel(attributes: DocumentPart | None, name: str) -> None:
-    """Refuse a number that an estimator takes for missing; files of XGBoost before 2 have the estimator's parameters."""
+    """Refuse a number that an estimator takes for missing: files of XGBoost before 2 have the parameters."""
     estimator = None if attributes is None else attributes.get("scikit_learn")
     if estimator is None:
         return
@@ -194,8 +234,8 @@ def _require_no_sentinel(attributes: DocumentPart | None, name: str) -> None:
 
 
 def _tree(part: DocumentPart, features: int) -> XGBoostTree:
-    part.known(*_OF_TREE)
-    parameters = part["tree_param"]
+    part.known(*VOCABULARY["tree"])
+    parameters = part["tree_param"].known(*VOCABULARY["tree_param"])
     nodes = parameters["num_nodes"].integer(1, limits.SCORE_NODES_MAX)
     vector = parameters.get("size_leaf_vector")
     if vector is not None and vector.integer(0, 1000) > 1:

@@ -14,7 +14,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters import xgboost as reader
-from auditor_client.models.readers.boosters.xgboost_document import parsed
+from auditor_client.models.readers.boosters.xgboost_document import VOCABULARY, parsed
 from auditor_client.models.readers.inputs import InputTest, ModelInputs, float32_below
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import xgboost_file, xgboost_model
@@ -210,6 +210,62 @@ def test_codes_of_an_earlier_version_are_those_of_an_integer_column(version: lis
 def test_categories_before_xgboost_2_are_refused() -> None:
     with pytest.raises(ModelRefused, match=r"since 2\.0"):
         load_object(of_an_earlier_version([1, 7, 6]), "m.json")
+
+
+SCHEMA_OF_XGBOOST = {
+    "learner": "feature_names feature_types gradient_booster objective learner_model_param attributes",
+    "gbtree": "name model",
+    "dart": "name gbtree weight_drop",
+    "model": "gbtree_model_param trees tree_info",
+    "gbtree_model_param": "num_trees num_parallel_tree size_leaf_vector",
+    "tree_param": "num_nodes size_leaf_vector num_feature",
+    "tree": "tree_param id loss_changes sum_hessian base_weights left_children right_children parents split_indices "
+    "split_conditions split_type default_left categories categories_nodes categories_segments categories_sizes",
+    "learner_model_param": "base_score num_class num_feature",
+    "objective": "name reg_loss_param softmax_multiclass_param poisson_regression_param tweedie_regression_param "
+    "lambda_rank_param",
+}
+"""What XGBoost's published JSON schema (doc/model.schema) has of the objects that are read."""
+
+
+def test_the_vocabulary_has_what_xgboosts_schema_has() -> None:
+    for part, names in SCHEMA_OF_XGBOOST.items():
+        assert set(names.split()) <= set(VOCABULARY[part]), part
+    assert all(why for members in VOCABULARY.values() for why in members.values())
+
+
+@pytest.mark.parametrize("objective", sorted({*reader._SAME, *reader._EXPONENTIAL, *reader._LOGISTIC} - {"reg:linear"}))
+def test_each_objective_that_is_read_is_in_the_vocabulary(objective: str) -> None:
+    """The installed XGBoost writes it: a member that the vocabulary lacks would refuse it."""
+    draw = np.random.default_rng(1)
+    matrix = xgboost.DMatrix(draw.normal(size=(60, 2)), draw.integers(0, 2, 60) * 0.5 + 0.25)
+    if objective.startswith(("rank", "binary")):
+        matrix = xgboost.DMatrix(matrix.get_data(), draw.integers(0, 2, 60))
+    if objective.startswith("rank"):
+        matrix.set_group([60])
+    booster = xgboost.train({"objective": objective, "max_depth": 2, "nthread": 1}, matrix, 2)
+
+    assert parsed(bytes(booster.save_raw("json")), "m").objective == objective
+
+
+@pytest.mark.parametrize("part", ["objective", "gbtree_model_param", "tree_param"])
+def test_a_member_outside_of_the_vocabulary_is_refused(part: str) -> None:
+    document = json.loads(xgboost_file(3)[0])
+    model = document["learner"]["gradient_booster"]["model"]
+    {
+        "objective": document["learner"]["objective"], "gbtree_model_param": model["gbtree_model_param"],
+        "tree_param": model["trees"][0]["tree_param"],
+    }[part]["surprise"] = "7"  # fmt: skip
+
+    with pytest.raises(ModelRefused, match="surprise"):
+        load_object(json.dumps(document).encode(), "model.json")
+
+
+def test_an_estimators_nan_is_no_sentinel() -> None:
+    document = json.loads(xgboost_file(3)[0])
+    document["learner"]["attributes"] = {"scikit_learn": '{"missing": NaN, "n_estimators": 3}'}
+
+    load_object(json.dumps(document).encode(), "model.json")
 
 
 def test_damaged_files_are_refused_and_nothing_else() -> None:
