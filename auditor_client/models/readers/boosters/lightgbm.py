@@ -32,10 +32,12 @@ from shared.scores.documents import ScoreTree, Trees
 ZERO: Final = float(np.float32(1e-35))
 TIES: Final = 2.0**-50
 """Classes whose sums are nearer than this may have probabilities that round to the same double."""
+_TIES_MAX: Final = 2.0**-20
 _NONE, _ZERO, _NAN = 0, 1, 2
 _READ: Final = (
     f"Read are LightGBM's text of the versions {', '.join(VERSIONS)} and boosters in memory, with the objectives "
-    "binary, multiclass, cross_entropy, regression (l1, l2, huber, fair, quantile, mape), poisson, gamma and tweedie."
+    "binary, multiclass, multiclassova, cross_entropy, regression (l1, l2, huber, fair, quantile, mape), poisson, "
+    "gamma and tweedie."
 )
 _SAME: Final = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg")
 _EXPONENTIAL: Final = ("poisson", "gamma", "tweedie")
@@ -81,7 +83,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
             classes=classes,
             probabilities=predicted,
             raw=None if text.average else raw,
-            ties=TIES if len(classes) > 2 else None,
+            ties=_ties(text) if len(classes) > 2 else None,
         )
 
     return compared(read, request, ask, f"LightGBM {maker.__version__}")
@@ -112,7 +114,7 @@ def _pipeline(model: Any, request: ModelRequest) -> ReadModel:
     return whole.compared(
         read, classes, f"LightGBM {maker.__version__}",
         None if text.average else lambda table: model.predict(table, raw_score=True),
-        TIES if len(classes) > 2 else None,
+        _ties(text) if len(classes) > 2 else None,
     )  # fmt: skip
 
 
@@ -204,6 +206,14 @@ def _decided(
     if name == "multiclass" and len(documents) > 1 and not words:
         classes = list(range(len(documents))) if labels is None else labels
         return by_choice(documents, request, provenance, classes=classes), classes
+    if name == "multiclassova" and len(documents) > 1 and given.keys() <= {"num_class", "sigmoid"} and not words:
+        classes = list(range(len(documents))) if labels is None else labels
+        if _ties(text) > _TIES_MAX:
+            raise ModelRefused(
+                "The sums of the model's classes are so large that different ones have the same probability: train "
+                'with objective="multiclass", or fewer trees.'
+            )
+        return by_choice(documents, request, provenance, classes=classes), classes
     if len(documents) == 1 and name == "binary" and given.keys() <= {"sigmoid"} and not words:
         classes = [0, 1] if labels is None else labels
         rising = _sigmoid(float(given.get("sigmoid", "1")))
@@ -219,6 +229,23 @@ def _decided(
     if len(documents) == 1 and name in images and labels is None and not (words or given.keys() - _HARMLESS):
         return one_number(documents[0], request, provenance, image=images[name]), []
     raise ModelRefused(f"The objective {' '.join(text.objective)[:80]!r} is not read. {_READ}")
+
+
+def _ties(text: LightGBMModel) -> float:
+    """How near two classes' sums have to be for their probabilities to round to the same double.
+
+    Of one against all each probability is a sigmoid of its own, which is flat where the sum is large.
+    """
+    if text.objective[:1] != ["multiclassova"]:
+        return TIES
+    given = dict(word.split(":", 1) for word in text.objective if ":" in word)
+    slope = float(given.get("sigmoid", "1"))
+    _sigmoid(slope)
+    largest = [
+        sum(max(map(abs, tree.values)) for tree in text.trees[number :: text.classes]) for number in range(text.classes)
+    ]
+    count = len(text.trees) // text.classes if text.average else 1
+    return TIES * (1.0 + exp(slope * max(largest) / count)) / slope
 
 
 _HARMLESS: Final = frozenset({"alpha", "fair_c", "tweedie_variance_power", "poisson_max_delta_step"})

@@ -4,6 +4,7 @@ Read are the versions v3 and v4 of the text (LightGBM 2.3 to 4.x), which are wha
 write. A line that is not known is refused: it might change what the model predicts.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,19 +19,29 @@ VERSIONS: Final = ("v3", "v4")
 FEATURES_MAX: Final = 65_536
 WORDS_MAX: Final = 2_048
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_SHIFT = 1, 2, 2
-_HEAD: Final = (
-    "version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx", "objective", "average_output",
-    "feature_names", "monotone_constraints", "feature_infos", "tree_sizes",
-)  # fmt: skip
-_OF_TREE: Final = (
-    "num_leaves", "num_cat", "split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child",
-    "leaf_value", "leaf_weight", "leaf_count", "internal_value", "internal_weight", "internal_count", "cat_boundaries",
-    "cat_threshold", "is_linear", "shrinkage", "leaf_const", "num_features", "leaf_features", "leaf_coeff",
-)  # fmt: skip
-_CHECKED: Final = (
-    "num_leaves", "num_cat", "split_feature", "threshold", "decision_type", "left_child", "right_child", "leaf_value",
-    "cat_boundaries", "cat_threshold", "is_linear",
-)  # fmt: skip
+USED: Final = "used"
+_HEAD: Final[Mapping[str, str]] = {
+    "version": USED, "num_class": "said in num_tree_per_iteration", "num_tree_per_iteration": USED,
+    "label_index": "of the file of training", "max_feature_idx": USED, "objective": USED, "average_output": USED,
+    "feature_names": USED, "monotone_constraints": "of training", "feature_infos": "ranges of training",
+    "tree_sizes": "lengths of what follows",
+}  # fmt: skip
+_OF_TREE: Final[Mapping[str, str]] = {
+    "num_leaves": USED, "num_cat": USED, "split_feature": USED, "threshold": USED, "decision_type": USED,
+    "left_child": USED, "right_child": USED, "leaf_value": USED, "cat_boundaries": USED, "cat_threshold": USED,
+    "is_linear": USED, "split_gain": "of training", "leaf_weight": "of training", "leaf_count": "of training",
+    "internal_value": "what a node would be worth as a leaf", "internal_weight": "of training",
+    "internal_count": "of training", "shrinkage": "the leaves have it already",
+    "leaf_const": "of linear trees, which are refused", "num_features": "of linear trees, which are refused",
+    "leaf_features": "of linear trees, which are refused", "leaf_coeff": "of linear trees, which are refused",
+}  # fmt: skip
+VOCABULARY: Final[Mapping[str, Mapping[str, str]]] = {"head": _HEAD, "tree": _OF_TREE}
+"""The lines of the head and of a tree that may stand in a text: used, or why they change no prediction.
+
+Others are refused. What follows the trees (importances, the parameters of training) changes none; of that,
+`categorical_feature` and `pandas_categorical` are used.
+"""
+_CHECKED: Final = tuple(name for name, why in _OF_TREE.items() if why == USED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +146,7 @@ def _again(head: dict[str, str], blocks: list[str]) -> str:
     return "\n".join([*lines, "", "".join(trees) + "end of trees", ""])
 
 
-def _lines(lines: list[str], known: tuple[str, ...], where: str) -> dict[str, str]:
+def _lines(lines: list[str], known: Collection[str], where: str) -> dict[str, str]:
     members: dict[str, str] = {}
     for line in lines:
         key, _, value = line.strip().partition("=")

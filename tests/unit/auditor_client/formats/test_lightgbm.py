@@ -3,15 +3,17 @@
 from typing import Any
 
 import lightgbm
+import numpy as np
 import pytest
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters import lightgbm as reader
-from auditor_client.models.readers.boosters.lightgbm_text import parsed
+from auditor_client.models.readers.boosters.lightgbm_text import VOCABULARY, parsed
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import lightgbm_file, lightgbm_model
+from checks.model_formats.data import SCHEMA, labels, table
 from checks.model_formats.formats import FORMATS
 
 
@@ -111,6 +113,51 @@ def test_columns_name_the_inputs_in_order() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gbdt", "rf"])
+@pytest.mark.parametrize("sigmoid", [1.0, 2.5])
+def test_one_against_all_is_the_largest_of_the_sums(kind: str, sigmoid: float) -> None:
+    draw = np.random.default_rng(4)
+    frame = table(draw)
+    options: dict[str, Any] = {"bagging_fraction": 0.7, "bagging_freq": 1} if kind == "rf" else {}
+    model = lightgbm.LGBMClassifier(
+        objective="multiclassova", boosting_type=kind, sigmoid=sigmoid, n_estimators=7, min_child_samples=5,
+        verbose=-1, n_jobs=1, **options,
+    ).fit(frame, labels(draw, frame, 3))  # fmt: skip
+
+    provenance = read_object(model, ModelRequest(SCHEMA, favourable=[1])).provenance
+
+    assert provenance is not None
+    assert (provenance.differing, provenance.largest or 0.0) == (0, 0.0)
+    assert provenance.probes >= 4000
+
+
+def test_one_against_all_whose_probabilities_round_to_one_is_refused() -> None:
+    content, request = next(
+        made for made in map(lightgbm_file, range(30)) if b"objective=multiclass num_class:3" in made[0]
+    )
+    steep = content.replace(b"objective=multiclass num_class:3", b"objective=multiclassova num_class:3 sigmoid:999")
+
+    with pytest.raises(ModelRefused, match="so large"):
+        read_object(load_object(steep, "model.txt"), request)
+
+
+def test_what_lightgbm_writes_is_in_the_vocabulary() -> None:
+    """A linear tree has the most lines: they are known, and the tree is refused for what it is."""
+    draw = np.random.default_rng(4)
+    numbers = draw.normal(size=(300, 3))
+    data = lightgbm.Dataset(numbers, numbers[:, 0], params={"verbose": -1})
+    booster = lightgbm.train(
+        {"linear_tree": True, "verbose": -1, "num_threads": 1, "monotone_constraints": [1, 0, 0]}, data, 3
+    )
+    head, *blocks = booster.model_to_string().partition("end of trees")[0].split("\nTree=")
+
+    names = {line.partition("=")[0] for line in head.split("\n") if line} - {"tree"}
+    assert names <= set(VOCABULARY["head"])
+    of_trees = {line.partition("=")[0] for block in blocks for line in block.split("\n")[1:] if line.strip()}
+    assert {"leaf_coeff", "split_gain"} <= of_trees <= set(VOCABULARY["tree"])
+    assert all(why for members in VOCABULARY.values() for why in members.values())
+
+
 def test_damaged_files_are_refused_and_nothing_else() -> None:
     survived, peak, faults = survivors(FORMATS["lightgbm"], 100)
 
