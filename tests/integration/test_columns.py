@@ -1,17 +1,28 @@
 """Derived columns in a holder: made, waited for, asked about, deleted; whose they are, and what goes with them."""
 
 import csv
+import json
 import sqlite3
+import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from sqlalchemy import Connection
 
+from holder_service.domain.column_times import ColumnSize
 from holder_service.domain.deadlines import Work
+from holder_service.records.engines import DerivedValues, EncodedVersion
+from holder_service.records.local_engine import LocalEngine
 from holder_service.services.running.backup import back_up
+from holder_service.services.work.apart import Apart
 from holder_service.services.work.work_factors import write_factors
+from holder_service.storage import columns as stored_columns
+from holder_service.storage.columns import StoredColumn
 from shared.scores.columns import DerivedColumn, ScoreOrigin
 from shared.scores.values import score_value
 from shared.wire import limits
@@ -358,6 +369,67 @@ def test_columns_that_would_take_too_long_together_are_refused(tmp_path: Path, m
         document = refused(holder.derive({**SCORE, "name": "another"}, key=other), "rate-limited", holder=holder)
         assert "ask again when one of them is ready" in document["detail"]
         assert holder.derive(SCORE).status_code == 200
+
+
+def test_one_auditors_columns_may_take_half_of_the_time_of_all(
+    sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waiting(connection: Connection, *, now: datetime) -> list[StoredColumn]:
+        columns = stored_columns.of_dataset(connection, "register")
+        return [replace(column, due=now) for column in columns if column.values_file]
+
+    monkeypatch.setattr(ColumnSize, "work_s", lambda size, **given: 1.0)
+    monkeypatch.setattr(limits, "COLUMN_QUEUE_S_MAX", 3.0)
+    monkeypatch.setattr(stored_columns, "waited_for", waiting)
+    other = sqlite_holder.open_auditor("ELSE")
+
+    assert sqlite_holder.derive(SCORE).status_code == 201
+    document = refused(sqlite_holder.derive({**SCORE, "name": "second"}), "rate-limited", holder=sqlite_holder)
+    assert document["detail"].startswith("You have the holder make")
+    assert sqlite_holder.derive(SCORE, key=other).status_code == 201
+
+
+def test_columns_are_made_in_the_order_in_which_they_were_asked(
+    sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sqlite_holder.open_auditor("ELSE")
+    all_asked, made = threading.Event(), list[str]()
+    make = LocalEngine.make_column
+
+    def recorded(engine: LocalEngine, version: EncodedVersion, values: DerivedValues, **given: Any) -> None:
+        all_asked.wait(timeout=60)
+        made.append(json.loads(values.document)["name"])
+        make(engine, version, values, **given)
+
+    monkeypatch.setattr(LocalEngine, "make_column", recorded)
+    names = ["d", "a", "c", "b"]
+    for number, name in enumerate(names):
+        key = other if number % 2 else None
+        assert sqlite_holder.derive({**SCORE, "name": name}, key=key).status_code == 201
+    all_asked.set()
+
+    wait_until(lambda: len(made) == len(names))
+    assert made == names
+
+
+def test_documents_and_linked_values_are_each_read_by_a_process_in_the_auditors_turns(
+    sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[tuple[Apart, str]] = []
+    run_for = Apart.run_for
+
+    def recorded(apart: Apart, account: str, work: Callable[[], Any]) -> Any:
+        turns.append((apart, account))
+        return run_for(apart, account, work)
+
+    monkeypatch.setattr(Apart, "run_for", recorded)
+    column = sqlite_holder.derive(linked_column(VALUES)).json()["id"]
+    assert sqlite_holder.link(VALUES, column).status_code == 200
+    sqlite_holder.await_columns()
+    reading, linking = sqlite_holder.holder.reading, sqlite_holder.holder.linking
+
+    assert reading is not linking
+    assert [turn for turn in turns if turn[0] in (reading, linking)] == [(reading, "ADR"), (linking, "ADR")]
 
 
 def test_who_makes_and_deletes_all_day_comes_to_an_end(

@@ -1,19 +1,23 @@
 """Too many requests, too slow ones and too long heads are refused early, whoever sends them, and nobody else is."""
 
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pytest
 import uvicorn
 
 from holder_service.app import create_app
+from holder_service.records import local_engine
+from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.web.edge.connections import SERVER_OPTIONS, BoundedConnection
 from holder_service.web.edge.rate_limits import ATTEMPTS_SHARE, BURST_S, RateLimits
 from shared.wire import limits
@@ -112,6 +116,28 @@ def test_of_a_crowd_of_plans_those_beyond_the_queue_are_refused_and_not_charged(
             if answer not in released:
                 refused(answer, "rate-limited", holder=holder)
         assert holder.spent() == f"0.{len(released)}"
+
+
+def test_a_plan_holds_its_slot_until_its_answer_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first plan is counted long before its deadline; the second one waits, so a third one is refused."""
+    counted = threading.Event()
+
+    def count(*given: Any) -> TrueCounts:
+        counts = count_cells(*given)
+        counted.set()
+        return counts
+
+    monkeypatch.setattr(local_engine, "count_cells", count)
+    with limited(tmp_path, quantum_ms=4000, concurrent_releases=1) as holder, ThreadPoolExecutor(2) as crowd:
+        first = crowd.submit(holder.release, plan(draw=1))
+        assert counted.wait(timeout=60)
+        second = crowd.submit(holder.release, plan(draw=2))
+        time.sleep(0.5)
+        third = holder.release(plan(draw=3))
+
+        assert not first.done()
+        refused(third, "rate-limited", holder=holder)
+        assert {first.result().status_code, second.result().status_code} == {201}
 
 
 def test_a_body_that_does_not_come_in_time_is_given_up(

@@ -238,6 +238,15 @@ def test_a_tree_deeper_than_a_rule_may_be_is_refused() -> None:
     read_tree(fitted([0, 1] * 300, chain, max_depth=200), SCHEMA, favourable=[1])
 
 
+def test_values_beyond_float32_go_where_its_largest_value_goes() -> None:
+    largest = float(np.finfo(np.float32).max)
+    model = fitted([0, 1, 0], pd.DataFrame({"hours": [-largest, 0.0, largest]}))
+    tree = read_tree(model, SCHEMA, favourable=[1])
+
+    for beyond, within in ((1e300, largest), (math.inf, largest), (-1e300, -largest)):
+        assert tree.decide({"hours": beyond}) == tree.decide({"hours": within})
+
+
 @pytest.mark.parametrize("options", [{"input_dtypes": {"age": "int8"}}, {"input_dtypes": {"height": "float32"}}])
 def test_options_that_fit_nothing_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ModelRefused, match="input_dtypes"):
