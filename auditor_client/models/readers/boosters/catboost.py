@@ -2,10 +2,12 @@
 
 Read are oblivious and other trees over float features. A number becomes a float32 and is compared with float32 borders;
 missing is above or below all of them, as the feature says. Leaves are added in double precision, in order, and then the
-bias. Splits on categories are refused: CatBoost keeps hashes and statistics of them.
+bias. A split on one category compares its hash, and an export with its pool says whose hash that is. Splits on
+statistics of categories are refused.
 """
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +24,7 @@ from auditor_client.models.readers.inputs import InputTest, ModelInputs, float32
 from auditor_client.models.readers.links import logistic
 from auditor_client.models.readers.parsing import DocumentPart, parsed_json
 from auditor_client.models.readers.tree_tables import TestTable, made, tree_table
+from shared.contract.schema import Value
 from shared.scores.documents import ScoreTree, Trees
 from shared.wire import limits
 
@@ -32,6 +35,40 @@ _READ: Final = (
     "Logloss, CrossEntropy, MultiClass, MultiClassOneVsAll, RMSE, MAE and Quantile."
 )
 _NUMBERS: Final = ("RMSE", "MAE", "Quantile")
+
+
+USED: Final = "used"
+_STATISTICS: Final = "of splits on statistics of categories, which are refused"
+VOCABULARY: Final[Mapping[str, Mapping[str, str]]] = {
+    "document": {
+        "features_info": USED, "model_info": USED, "oblivious_trees": USED, "trees": USED, "scale_and_bias": USED,
+        "ctr_data": _STATISTICS,
+    },
+    "model_info": {
+        "params": USED, "class_params": USED, "catboost_version_info": "the build that wrote it",
+        "model_guid": "a number of its own", "train_finish_time": "a time", "output_options": "paths of training",
+        "training": "how it was trained",
+    },
+    "features_info": {
+        "float_features": USED, "categorical_features": USED, "cat_features_hash": USED, "ctrs": _STATISTICS,
+    },
+    "float_features": {
+        "feature_id": USED, "feature_index": USED, "flat_feature_index": USED, "nan_value_treatment": USED,
+        "borders": "the splits have theirs", "has_nans": "of training", "feature_name": "said in feature_id",
+    },
+    "categorical_features": {
+        "feature_id": USED, "feature_index": USED, "flat_feature_index": USED, "values": "the splits have theirs",
+        "feature_name": "said in feature_id",
+    },
+    "oblivious_tree": {"leaf_values": USED, "splits": USED, "leaf_weights": "of training"},
+    "node": {"left": USED, "right": USED, "split": USED},
+    "leaf": {"value": USED, "weight": "of training"},
+    "split": {
+        "split_type": USED, "border": USED, "float_feature_index": USED, "cat_feature_index": USED, "value": USED,
+        "split_index": "its place among all splits",
+    },
+}  # fmt: skip
+"""The members of objects that may stand in an export: used, or why they change no prediction; others are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +89,8 @@ def load_file(content: bytes, name: str) -> CatBoostModel:
         ModelRefused: It is damaged.
     """
     document = DocumentPart(parsed_json(content, name), name)
-    document.known("features_info", "model_info", "oblivious_trees", "trees", "scale_and_bias", "ctr_data")
+    document.known(*VOCABULARY["document"])
+    document["model_info"].known(*VOCABULARY["model_info"])
     return CatBoostModel(document)
 
 
@@ -91,8 +129,9 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
 
 
 def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, list[Any], ModelInputs, list[str]]:
-    names, flat, nan_above = _features(document["features_info"])
+    names, flat, nan_above, categorical = _features(document["features_info"])
     inputs = ModelInputs(names, request)
+    hashed = _hashes(document["features_info"])
     scale, bias = _scale_and_bias(document["scale_and_bias"])
     if scale != 1:
         raise ModelRefused(f"The model's scale is {scale}: read is 1, which is what training gives.")
@@ -100,8 +139,16 @@ def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, lis
     parts = (document["trees"] if oblivious is None else oblivious).items(limits.SCORE_TREES_MAX - 1)
 
     def goes_on(part: DocumentPart) -> Any:
+        if part["split_type"].value == "OneHotFeature":
+            part.known(*VOCABULARY["split"])
+            index = categorical[part["cat_feature_index"].integer(0, len(categorical) - 1)]
+            wanted = part["value"].integer() % 2**32
+            listed = _categories(inputs, index, hashed)
+            others = frozenset(float(code) for code, value in enumerate(listed) if hashed[str(value)] != wanted)
+            return inputs[index].predicate(InputTest("in", others))
         if part["split_type"].value != "FloatFeature":
             part["split_type"].refuse(f'"FloatFeature". {_READ}')
+        part.known(*VOCABULARY["split"])
         index = part["float_feature_index"].integer(0, len(flat) - 1)
         below = float32_at_most(part["border"].number())
         return inputs[flat[index]].predicate(InputTest(below.op, below.value, not nan_above[index]))
@@ -118,12 +165,51 @@ def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, lis
     return inputs.noted(read), classes, inputs, names
 
 
-def _features(part: DocumentPart) -> tuple[list[str], list[int], list[bool]]:
-    """All inputs' names in the model's order; of each float feature its index there, and where missing goes."""
-    part.known("float_features", "categorical_features", "ctrs")
+def _hashes(part: DocumentPart) -> dict[str, int]:
+    """The hash of each category that training knew, by its text."""
+    listed = part.get("cat_features_hash")
+    return {
+        one["value"].text(): one["hash"].integer(0, 2**32 - 1)
+        for one in ([] if listed is None else listed.items(limits.CATEGORIES_PER_COLUMN_MAX))
+    }
+
+
+def _categories(inputs: ModelInputs, index: int, hashed: Mapping[str, int]) -> list[Value]:
+    """The declared values of a categorical input, as training knew them."""
+    column = inputs.column(index)
+    listed: list[Value] = list(column.values)
+    if column.type == "integer" and column.high - column.low < limits.CATEGORIES_PER_COLUMN_MAX:
+        listed = list(range(int(column.low), int(column.high) + 1))
+    if column.type not in ("category", "integer") or not listed or column.nullable:
+        raise ModelRefused(
+            f"The model takes {column.name!r} for categories, which are read of a category or an integer column with a "
+            "range, without missing values (CatBoost has none among categories): have it declared so."
+        )
+    if not hashed:
+        raise ModelRefused(
+            "The export has the hashes of categories and not their names: save it with "
+            "model.save_model('model.json', format='json', pool=pool), where pool is what the model was trained on."
+        )
+    unknown = [value for value in listed if str(value) not in hashed]
+    if unknown:
+        raise ModelRefused(
+            f"The dataset declares {unknown[:3]} of {column.name!r}, which the model has never seen: have it declared "
+            "as it was in training."
+        )
+    inputs.encode(index, listed)
+    return listed
+
+
+def _features(part: DocumentPart) -> tuple[list[str], list[int], list[bool], list[int]]:
+    """All inputs' names in the model's order; of each float feature its index there, and where missing goes.
+
+    And of each categorical feature its index.
+    """
+    part.known(*VOCABULARY["features_info"])
     names: dict[int, str] = {}
     flat: list[int] = []
     nan_above: list[bool] = []
+    categorical: list[int] = []
     for kind in ("float_features", "categorical_features"):
         listed = part.get(kind)
         for item in [] if listed is None else listed.items(FEATURES_MAX):
@@ -132,14 +218,16 @@ def _features(part: DocumentPart) -> tuple[list[str], list[int], list[bool]]:
             if index in names:
                 item["flat_feature_index"].refuse("an index of its own")
             names[index] = named.text() if named and named.value else str(index)
+            of_kind = flat if kind == "float_features" else categorical
+            if item["feature_index"].integer() != len(of_kind):
+                item["feature_index"].refuse("the feature's place in the list")
+            item.known(*VOCABULARY[kind])
+            of_kind.append(index)
             if kind == "float_features":
-                if item["feature_index"].integer() != len(flat):
-                    item["feature_index"].refuse("the feature's place in the list")
-                flat.append(index)
                 nan_above.append(item["nan_value_treatment"].one_of("AsIs", "AsFalse", "AsTrue") == "AsTrue")
     if sorted(names) != list(range(len(names))):
         raise ModelRefused(f"The model has inputs that are neither numbers nor categories. {_READ}")
-    return [names[index] for index in range(len(names))], flat, nan_above
+    return [names[index] for index in range(len(names))], flat, nan_above, categorical
 
 
 def _scale_and_bias(part: DocumentPart) -> tuple[float, list[float]]:
@@ -151,7 +239,7 @@ def _scale_and_bias(part: DocumentPart) -> tuple[float, list[float]]:
 
 def _oblivious(part: DocumentPart, goes_on: Any, tests: TestTable, number: int, classes: int) -> ScoreTree:
     """All nodes of a level ask the same; the answer to the first split is the lowest bit of the leaf's index."""
-    part.known("leaf_values", "leaf_weights", "splits")
+    part.known(*VOCABULARY["oblivious_tree"])
     listed = part["splits"]
     splits = [] if listed.value is None else listed.items(DEPTH_MAX)  # of a tree that is one leaf, CatBoost says null
     values = part["leaf_values"].numbers((1 << len(splits)) * classes)
@@ -172,10 +260,10 @@ def _nested(part: DocumentPart, goes_on: Any, tests: TestTable, number: int, cla
     def step(node: Any) -> Any:
         own = parts[node]
         if own.get("split") is None:
-            value = own.known("value", "weight")["value"]
+            value = own.known(*VOCABULARY["leaf"])["value"]
             listed = value.numbers(classes) if classes > 1 or isinstance(value.value, list) else [value.number()]
             return float(listed[number])
-        own.known("left", "right", "split")
+        own.known(*VOCABULARY["node"])
         children = len(parts), len(parts) + 1
         parts.extend((own["left"], own["right"]))
         return goes_on(own["split"]), *children

@@ -10,17 +10,23 @@ import pytest
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
+from auditor_client.models.readers.boosters.catboost import VOCABULARY
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import catboost_file
 from checks.model_formats.data import SCHEMA
 from checks.model_formats.formats import Format
+from shared.contract.schema import Schema
 from shared.scores.documents import Choice, Trees
 from shared.scores.values import score_value
 
 RECORDED = json.loads((Path(__file__).parent / "catboost_models.json").read_text())["models"]
 
 
-@pytest.mark.parametrize("recorded", RECORDED)
+CATEGORIES = json.loads((Path(__file__).parent / "catboost_categories.json").read_text())["models"]
+"""Recorded like the others: splits on single categories of a text and of a whole number, by their hashes."""
+
+
+@pytest.mark.parametrize("recorded", RECORDED + CATEGORIES)
 def test_every_recorded_number_is_the_documents_own(recorded: dict[str, Any]) -> None:
     """Oblivious and leaf-wise trees, missing below and above all borders, numbers on the borders."""
     content = json.dumps(recorded["document"]).encode()
@@ -66,6 +72,9 @@ def test_a_tree_of_one_leaf_has_null_for_splits() -> None:
         (lambda d: d.update(scale_and_bias=[2, [0]]), "scale"),
         (lambda d: d["model_info"]["params"]["loss_function"].update(type="Tweedie"), "Tweedie"),
         (lambda d: d.update(text_features=[]), "text_features"),
+        (lambda d: d["model_info"].update(surprise=1), "surprise"),
+        (lambda d: d["features_info"]["float_features"][0].update(surprise=1), "surprise"),
+        (lambda d: d["oblivious_trees"][0]["splits"][0].update(surprise=1), "surprise"),
         (lambda d: d["features_info"]["float_features"][0].update(feature_id="sex"), "sensitive"),
     ],
 )
@@ -75,6 +84,34 @@ def test_what_is_not_known_is_refused_by_name(change: Any, text: str) -> None:
 
     with pytest.raises(ModelRefused, match=text):
         read_object(load_object(json.dumps(document).encode(), "m"), ModelRequest(SCHEMA))
+
+
+WITHOUT_OTHER = Schema.model_validate(
+    json.loads(SCHEMA.model_dump_json(by_alias=True).replace('["own","rent","other"]', '["own","rent","villa"]'))
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "schema", "text"),
+    [
+        (lambda d: d["features_info"].pop("cat_features_hash"), SCHEMA, "pool=pool"),
+        (lambda d: None, WITHOUT_OTHER, "villa"),
+        (lambda d: d["features_info"]["categorical_features"][0].update(feature_id="work"), SCHEMA, "missing"),
+        (lambda d: d["features_info"]["categorical_features"][0].update(feature_id="owner"), SCHEMA, "integer column"),
+    ],
+)
+def test_categories_that_cannot_be_told_are_refused(change: Any, schema: Schema, text: str) -> None:
+    document = json.loads(json.dumps(CATEGORIES[0]["document"]))
+    change(document)
+
+    with pytest.raises(ModelRefused, match=text):
+        read_object(load_object(json.dumps(document).encode(), "m"), ModelRequest(schema, favourable=[1]))
+
+
+def test_each_member_of_the_vocabulary_has_its_reason() -> None:
+    assert all(why for members in VOCABULARY.values() for why in members.values())
+    written = "catboost_version_info class_params model_guid output_options params train_finish_time training"
+    assert set(VOCABULARY["model_info"]) == set(written.split())  # what CatBoost 1.2 writes
 
 
 def test_damaged_files_are_refused_and_nothing_else() -> None:
