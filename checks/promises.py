@@ -9,10 +9,9 @@ Below each paragraph, list item or table of the pages is a comment that no reade
 
 It has one line for each sentence, in order: the sentence's first words, a colon, and what holds it. A table has one
 line. What holds a sentence is a test, a file of tests, or a command of the project, several parted by semicolons; or a
-dash with the reason why there is none. `- open` is a fact that should have a test; beside a test it says that a part of
-the sentence has none. The command prints how many sentences are held by what, and ends with 1 if a sentence has no
-line, or a line names what does not exist. `--open` lists what is open, `--sentences` the lines of blocks without a
-comment, to be completed.
+dash with the reason why there is none. The command prints how many sentences are held by what, and ends with 1 if a
+sentence has no line, or a line names what does not exist. `--sentences` lists the lines of blocks without a comment, to
+be completed.
 """
 
 import argparse
@@ -37,7 +36,6 @@ REASONS: Final = {
     "theorem": "is mathematics, proved in the text or in what it cites",
     "renounced": "says what is not promised",
     "measured": "has figures of an earlier run of the command that is named there",
-    "open": "is a fact without a test",
 }
 _MARK: Final = re.compile(r"<!-- held by\n(.*?)\n?-->", re.DOTALL)
 _TITLE: Final = re.compile(r"^\*\*[^*]+[.]\*\*\s*")
@@ -166,19 +164,13 @@ def kind_of(mark: str) -> str:
 def main() -> int:
     """Print the coverage and the faults; gives the exit code."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--open", action="store_true", help="list the facts without a test")
     options.add_argument("--sentences", action="store_true", help="list the sentences of blocks without a comment")
     given = options.parse_args()
     blocks, console = all_blocks(), Console(width=150)
     faults = [fault for block in blocks for fault in faults_of(block)]
-    lines = [(block, pair) for block in blocks for pair in zip(block.sentences, block.marks or (), strict=False)]
     if given.sentences:
         _print_unmarked(blocks)
-    if given.open:
-        for block, (sentence, mark) in lines:
-            if "- open" in holders_of(mark):
-                console.print(f"{block.page}:{block.line}: {sentence}", markup=False, soft_wrap=True)
-    counted = Counter((block.page, kind_of(mark)) for block, (_, mark) in lines if holders_of(mark))
+    counted = Counter((block.page, kind_of(mark)) for block in blocks for mark in block.marks or () if holders_of(mark))
     table = Table("sentences held by", *PAGES, "meaning")
     for kind in ["a test", "a command", *(f"- {reason}" for reason in REASONS)]:
         table.add_row(kind, *(str(counted[page, kind]) for page in PAGES), REASONS.get(kind[2:], ""))

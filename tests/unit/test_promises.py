@@ -69,7 +69,8 @@ def test_a_text_is_split_at_the_ends_of_its_sentences() -> None:
 
 
 def test_a_reason_is_no_test() -> None:
-    assert exists("- open")
-    assert not exists("open")
+    assert exists("- advice")
+    assert not exists("advice")
+    assert not exists("- open")
     assert not exists("a test of ours")
     assert not exists("rm")
