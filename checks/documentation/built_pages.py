@@ -1,5 +1,7 @@
 """What may be wrong with built pages: links that lead nowhere, things loaded from elsewhere, pages nobody finds."""
 
+import os
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -30,17 +32,33 @@ class _Page(HTMLParser):
 
 
 def faults(site: Path, sources: Path, navigation: str) -> list[str]:
-    """Everything wrong with a site, its sources being Markdown files that the navigation has to name, but decisions."""
+    """List the errors of a site.
+
+    Args:
+        site: The folder of built pages.
+        sources: The folder of Markdown files. The navigation names each of them, or a page that it names links to it;
+            decisions are excepted.
+        navigation: The text that names pages.
+    """
     pages = {path: _Page(path.read_text()) for path in site.rglob("*.html") if path.name != "404.html"}
     names = [path.relative_to(sources).as_posix() for path in sources.rglob("*.md")]
+    named = {name for name in names if f": {name}\n" in f"{navigation}\n"}
+    reachable = named.union(*(_linked(sources, name) for name in named))
     return [
         *(fault for path in pages for fault in _page_faults(path, pages, site)),
         *(
-            f"{name}: is in no place of the navigation"
+            f"{name}: is neither in the navigation nor linked from a page of it"
             for name in names
-            if not name.startswith("adr/") and f": {name}" not in navigation
+            if not name.startswith("adr/0") and name not in reachable
         ),
     ]
+
+
+def _linked(sources: Path, name: str) -> set[str]:
+    """List the Markdown files that a page links to, by their paths from the folder of sources."""
+    page = sources / name
+    targets = re.findall(r"\]\(([^)#\s:]+\.md)", page.read_text())
+    return {os.path.relpath(page.parent / target, sources).replace(os.sep, "/") for target in targets}
 
 
 def _page_faults(path: Path, pages: dict[Path, _Page], site: Path) -> Iterator[str]:
