@@ -172,7 +172,8 @@ def _look_back(holder: TestedHolder, call: Call) -> None:
     marginals = {"sex": [{"value": "Female", "weight": 52}, {"value": "Male", "weight": 48}]}
     invented = {"people": 500, "seed": "0123456789abcdef" * 2, "marginals": marginals}
     call("publish_rehearsal", invented, dataset="register")
-    call("read_ledger", kind="charge", limit=2)
+    charge = call("read_ledger", kind="charge", limit=2)["entries"][0]["sequence"]
+    call("show_question", sequence=charge)
     call("report_on_dataset", dataset="register")
     call("verify_ledger")
     call("rotate_signing_key")

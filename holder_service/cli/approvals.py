@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file, path_of
+from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, new_file, path_of, require_yes
 from holder_service.cli.ids import DIGEST, DIGEST_CHARACTERS, short, whole_id
 from holder_service.cli.output import AsJson, notify, show, when
 from shared.contract.approvals import ApprovalState
@@ -143,8 +143,8 @@ def _print(one: dict[str, Any]) -> None:
     width = max(map(len, shown))
     print("\n".join(f"{name:{width}}  {text}" for name, text in shown.items() if text))
     print()
-    for line in _asked(one):
-        print(_seen(line))
+    for line in asked_lines(one):
+        print(visible(line))
 
 
 def _decide(request: str, decision: dict[str, Any], url: str, key: str) -> None:
@@ -153,21 +153,15 @@ def _decide(request: str, decision: dict[str, Any], url: str, key: str) -> None:
     if decision["entry"] is None:
         one = call("GET", path, url, key)
         _print(one)
-        _require_yes("Approve it?" if decision["approved"] else "Decline it?")
+        require_yes(
+            "Approve it?" if decision["approved"] else "Decline it?",
+            "Nothing was decided. Where nobody can be asked, give the entry that `approval` shows (`--entry`).",
+        )
         decision["entry"] = one["entry"]
     one = call("PUT", f"{path}/decision", url, key, json=decision)
     asks = f"{one['auditor']} asks a {one['kind']} about {one['dataset']}, for {_loss(one['charge'])}"
     purpose = f", to this end: {one['purpose']}" if "purpose" in one else ""
     notify(f"{one['state'].capitalize()}, until {when(one['expires'])} UTC: {asks}{purpose}.")
-
-
-def _require_yes(question: str) -> None:
-    try:
-        said = input(f"{question} [y/N]: ")
-    except EOFError:  # nobody is there to be asked
-        said = ""
-    if said.strip().lower() not in ("y", "yes"):
-        fail("Nothing was decided. Where nobody can be asked, give the entry that `approval` shows (`--entry`).")
 
 
 def _whole(request: str, url: str, key: str) -> str:
@@ -198,7 +192,7 @@ def _loss(document: dict[str, str]) -> str:
     return ", ".join(f"{named[name]} {text}" for name, text in said.items())
 
 
-def _asked(one: dict[str, Any]) -> list[str]:
+def asked_lines(one: dict[str, Any]) -> list[str]:
     """What is asked, in lines."""
     if "plan" in one:
         plan = Plan.model_validate(one["plan"])
@@ -225,7 +219,7 @@ def _asked(one: dict[str, Any]) -> list[str]:
             f"By {training.algorithm.name}, for groups by {', '.join(training.sensitive)}.",
             *_drawn(training.draw),
         ]
-    return ["The request ended without an answer, and what it asked is deleted."]
+    return ["The request ended without an answer: what it asked was deleted then."]
 
 
 def _column(request: str, column: dict[str, Any]) -> list[str]:
@@ -244,6 +238,6 @@ def _drawn(draw: int) -> list[str]:
     return [f"Draw {draw}, with noise of its own"] if draw > 1 else []
 
 
-def _seen(text: str) -> str:
+def visible(text: str) -> str:
     """A text whose unseen characters are seen: an auditor's names may hold some that turn what follows them."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

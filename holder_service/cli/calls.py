@@ -120,6 +120,16 @@ def fail(text: str) -> NoReturn:
     raise typer.Exit(2)
 
 
+def require_yes(question: str, otherwise: str) -> None:
+    """Ask somebody; whatever is not a yes ends the command, and so does nobody's being there."""
+    try:
+        said = input(f"{question} [y/N]: ")
+    except EOFError:  # nobody is there to be asked
+        said = ""
+    if said.strip().lower() not in ("y", "yes"):
+        fail(otherwise)
+
+
 def _answer(
     method: str, path: str, url: str, key: str, *, media: str | None = None, size: int | None = None, **request: Any
 ) -> httpx.Response:

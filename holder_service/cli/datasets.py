@@ -17,6 +17,7 @@ from holder_service.cli.calls import (
     new_file,
     path_of,
     report_format,
+    require_yes,
 )
 from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.ids import short, whole_id
@@ -204,8 +205,17 @@ def list_loads(dataset: str, url: Url = "", key: AdminKey = "", as_json: AsJson 
 
 
 @commands.command("retire")
-def retire(dataset: str, url: Url = "", key: AdminKey = "") -> None:
+def retire(
+    dataset: str,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    url: Url = "", key: AdminKey = "",
+) -> None:  # fmt: skip
     """Remove a dataset, its records and its rehearsal. Spent budget is not returned."""
+    if not yes:
+        require_yes(
+            f"Remove {dataset} with its records, derived columns and rehearsal, for good?",
+            "Nothing was removed. Where nobody can be asked, give --yes.",
+        )
     call("DELETE", path_of("datasets", dataset), url, key)
     notify(f"{dataset} is retired, and its records are gone. What was spent stays spent.")
 

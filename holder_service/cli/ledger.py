@@ -1,15 +1,20 @@
 """Commands about the ledger, a recorded restore and the signing keys."""
 
 import io
+import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from pydantic import BaseModel, Field
 
+from holder_service.cli.approvals import asked_lines, visible
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification, when
+from holder_service.domain.ledger import event_of_document
+from holder_service.domain.spending import Spending
 from holder_service.services.ledger.export import is_whole
+from holder_service.web.console.words import loss, what_happened
 from shared.wire.flags import Flags
 
 commands = typer.Typer()
@@ -43,14 +48,53 @@ def show_ledger(
 ) -> None:  # fmt: skip
     """Show the ledger entries that match all filters."""
     found = call("GET", LEDGER, url, key, params={**which.model_dump(exclude_none=True), "limit": limit})
-    rows = [
-        (str(one["sequence"]), when(one["at"]), one["kind"], one["actor"],
-         ", ".join(_short(one[name]) for name in ("population", "auditor", "subject") if one.get(name)))
-        for one in found["entries"]
-    ]  # fmt: skip
-    show(found, ("#", "at (UTC)", "kind", "by", "about"), rows, as_json)
+    show(found, ("#", "at (UTC)", "by", "what", "left to the auditor"), list(map(_row, found["entries"])), as_json)
     if found["next"] is not None and not as_json:
         notify(f"There are more: --after {found['next']}")
+
+
+@commands.command("question")
+def show_question(
+    entry: Annotated[int, typer.Argument(help="The number of the ledger's entry that charged it.")],
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Show what was asked for a charge: all of its rules, as officers see a request before they approve it."""
+    found = call("GET", f"{LEDGER}/{entry}/question", url, key)
+    if as_json:
+        print(json.dumps(found))
+        return
+    print(
+        f"Entry {entry}, {when(found['at'])} UTC: {found['auditor']} asked a {found['kind']} about {found['dataset']},"
+    )
+    print(f"version {found['version']}; for: {found.get('purpose', 'not said')}.")
+    print("\n".join(map(visible, asked_lines(found))))
+
+
+@commands.command("spent")
+def show_spent(
+    population: Annotated[str | None, typer.Option(help="Only charges about a population.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only charges from this time on, ISO 8601 with a zone.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only charges before this time, ISO 8601 with a zone.")] = None,
+    url: Url = "", key: AdminKey = "", as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Add up what was charged, by population, auditor and purpose."""
+    asked = {"population": population, "since": since, "until": until}
+    params: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    sums: dict[tuple[str, str, str], Spending] = {}
+    after: int | None = 0
+    while after is not None:
+        page = call("GET", LEDGER, url, key, params={**params, "kind": "charge", "limit": 1000, "after": after})
+        for entry in page["entries"]:
+            event = event_of_document(entry)
+            of = (event.population or "", event.auditor or "", event.detail.get("purpose", ""))
+            sums.setdefault(of, Spending()).add(event.loss)
+        after = page["next"]
+    rows = [(*of[:2], of[2] or "not said", str(one.charges), one.text) for of, one in sorted(sums.items())]
+    documents = [
+        {"population": of[0], "auditor": of[1], "purpose": of[2] or None, "charges": one.charges, **one.document()}
+        for of, one in sorted(sums.items())
+    ]
+    show({"spent": documents}, ("population", "auditor", "for", "charges", "spent"), rows, as_json)
 
 
 @commands.command("export-ledger")
@@ -117,6 +161,8 @@ def show_metrics(url: Url = "", key: AdminKey = "") -> None:
         print(into.getvalue().decode(), end="")
 
 
-def _short(named: object) -> str:
-    """A name as it is; of a digest as much as tells it from others."""
-    return str(named)[:20] if str(named).startswith("sha256:") else str(named)
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    """An entry in a sentence, and of a charge what it left."""
+    event = event_of_document(entry)
+    left = event.account.limit.left_after(event.account.spent) if event.account and event.kind == "charge" else None
+    return str(entry["sequence"]), when(entry["at"]), event.actor, what_happened(event), loss(left) if left else ""

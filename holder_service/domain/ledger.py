@@ -313,6 +313,17 @@ def loss_columns(loss: Loss) -> dict[str, int | None]:
     return {"epsilon_nano": epsilon_nano, "delta_nano": loss.delta_nano, "rho_nano": loss.rho_nano}
 
 
+def event_of_document(document: Mapping[str, Any]) -> Event:
+    """The event of an entry's document, as the interface gives it.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is not an entry's.
+    """
+    named: dict[str, Any] = {name: document[name] for name in Event.__slots__ if name in document}
+    named |= {name: Balance.of_document(document[name]) for name in ("cap", "account") if name in document}
+    return Event(**named, loss=Loss(document["epsilon_nano"], document["delta_nano"], document.get("rho_nano")))
+
+
 def _document(event: Event) -> dict[str, Any]:
     # Not by `asdict`, which copies everything deeply: each release does this under the ledger's lock.
     document: dict[str, Any] = {}

@@ -9,8 +9,10 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from holder_service.domain.ledger import Balance, Entry, Kind
+from holder_service.domain.spending import Spending
 from holder_service.storage.ledger import balance_of_text, entry_of_row
 from holder_service.storage.tables import entries
+from shared.privacy.amounts import Loss
 
 _STEPS: Final = (
     (timedelta(hours=4), len("2026-11-20T22:35")),
@@ -146,3 +148,15 @@ def balances_over_time(connection: Connection, population: str) -> list[tuple[da
     return [
         (datetime.fromisoformat(row.at), balance_of_text(row.cap) or Balance()) for row in connection.execute(query)
     ]
+
+
+def spent_by_purpose(connection: Connection) -> dict[tuple[str, str, str], Spending]:
+    """What was charged in all, by population, auditor and purpose; the purpose is empty where none was said."""
+    sums: dict[tuple[str, str, str], Spending] = {}
+    columns = (
+        entries.c[name] for name in ("population", "auditor", "detail", "epsilon_nano", "delta_nano", "rho_nano")
+    )
+    for population, auditor, detail, *amounts in connection.execute(select(*columns).where(entries.c.kind == "charge")):
+        purpose = json.loads(detail).get("purpose", "") if '"purpose"' in detail else ""
+        sums.setdefault((population, auditor, purpose), Spending()).add(Loss(*amounts))
+    return dict(sorted(sums.items()))

@@ -586,7 +586,7 @@ def test_accounts_are_shown_by_name_and_technical_name(sqlite_holder: TestedHold
     assert "\u2068السيدة مولر\u2069 (administrator)" in texts["/console/ledger"], "its letters turn nothing behind it"
     assert "Budget of Frau Müller (ADR) set to ε 10" in texts["/console/ledger"]
     assert "Auditor Frau Müller (ADR)" in texts[f"/console/ledger/{charged}"]
-    assert texts["/console/budgets"].count("Frau Müller (ADR)") == 2, "in the table and in the form"
+    assert texts["/console/budgets"].count("Frau Müller (ADR)") == 3, "in both tables and in the form"
     for path in ("/console/auditors", "/console/auditors/ADR"):
         assert "Frau Müller (ADR)" in texts[path]
     granted = {"dataset": "register", "auditor": "ADR", "epsilon": "3", "delta": "0", "expires": ""}

@@ -237,6 +237,13 @@ def walk_columns_and_requests(env: dict[str, str], served: TestedHolder) -> None
     decide_requests(env, served)
 
 
+def look_back_at_a_charge(env: dict[str, str]) -> None:
+    """What was asked, and the sums of all charges."""
+    entries = json.loads(done(run(["admin", "ledger", "--kind", "charge", "--json"], env)))["entries"]
+    assert "Counts by" in done(run(["admin", "question", str(entries[0]["sequence"])], env))
+    assert "register" in done(run(["admin", "spent"], env))
+
+
 def publish_a_rehearsal(env: dict[str, str], dataset: str) -> None:
     seed = "ab" * 16
     made = json.loads(done(run(["admin", "rehearsal", dataset, "--people", "50", "--seed", seed, "--json"], env)))
@@ -288,10 +295,14 @@ def test_every_call_of_the_administrator_has_a_command(
     accounts = {one["auditor"]: one for one in admin("auditors", "--json")["auditors"]}
     assert accounts[auditor] == admin("auditors", auditor, "--json") | {"disabled": True}
     assert [key["withdrawn"] is None for key in accounts[auditor]["keys"]] in ([False, True], [True, False])
-    admin("enable-auditor", auditor)
-    budgets, _ = admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"], admin("notices")
+    budgets, *_ = (
+        admin("budgets", "--population", one, "--auditor", auditor, "--json")["budgets"],
+        admin("enable-auditor", auditor),
+        admin("notices"),
+    )
     assert [(found["auditor"], found["population"]) for found in budgets] == [(auditor, one)]
-    admin("retire", two)
+    look_back_at_a_charge(env)
+    admin("retire", two, "--yes")
     assert "nothing was restored" in failed(run(["admin", "record-restore", "a drill"], env))
     lose_the_anchored_entry(served.settings)
     recorded = admin("record-restore", "a drill", "--json")
@@ -527,9 +538,9 @@ def test_risks_are_shown_here_alone_and_nothing_of_them_is_kept(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["retire", "nope"], "no dataset"),
-        *((["retire", name], "nothing") for name in ("..", "../auditors", "")),
-        (["retire", "nope?x=1"], "letters"),
+        (["retire", "nope", "--yes"], "no dataset"),
+        *((["retire", name, "--yes"], "nothing") for name in ("..", "../auditors", "")),
+        (["retire", "nope?x=1", "--yes"], "letters"),
         *((["grant", "register", "ADR", amount], "decimal string") for amount in ("1e400", "1_0")),
         (["grant", "register", "ADR", "1", "--expires", "tomorrow"], "expires: Write date and time with their zone"),
         (["grant", "register", "ADR", "1", "--expires", "2020-01-01T00:00:00Z"], "revoke the budget at once, grant 0"),
@@ -753,3 +764,15 @@ def test_an_export_is_a_table_or_lines_of_json(tmp_path: Path) -> None:
     said = failed(run(["admin", "export-ledger", str(tmp_path / "ledger.txt")], {"HOLDER_HOME": str(tmp_path / "h")}))
 
     assert "Name an export's file .csv or .jsonl, not .txt." in said
+
+
+def test_retiring_asks_first(env: dict[str, str]) -> None:
+    """The planted fault removes records because somebody typed a name."""
+    refused = run(["admin", "retire", "register"], env, typed="no\n")
+    silent = run(["admin", "retire", "register"], env)
+
+    assert "Remove register with its records" in refused.stdout
+    for result in (refused, silent):
+        assert result.exit_code == 2
+        assert "Nothing was removed" in result.stderr
+    assert "register" in done(run(["admin", "datasets"], env))

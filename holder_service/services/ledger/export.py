@@ -21,7 +21,8 @@ END: Final = "end-of-export"
 MEDIA_TYPES: Final[Mapping[str, str]] = {"csv": "text/csv", "jsonl": "application/jsonl"}
 COLUMNS: Final = (
     "sequence", "at", "kind", "actor", "population", "dataset", "auditor", "subject", "answer",
-    "epsilon", "delta", "rho", "cap", "account", "detail", "nonce", "previous", "hash",
+    "epsilon", "delta", "rho", "purpose", "limit", "spent", "left", "cap_limit", "cap_spent", "cap_left",
+    "cap", "account", "detail", "nonce", "previous", "hash",
 )  # fmt: skip
 
 
@@ -84,9 +85,25 @@ def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilt
 
 def _row(document: Mapping[str, Any]) -> list[Any]:
     amounts = {name: document.get(f"{name}_nano") for name in ("epsilon", "delta", "rho")}
-    shown = {**document, **{name: format_nano(nano) for name, nano in amounts.items() if nano is not None}}
+    shown = {
+        **document,
+        **{name: format_nano(nano) for name, nano in amounts.items() if nano is not None},
+        **_amounts("", document.get("account")),
+        **_amounts("cap_", document.get("cap")),
+        "purpose": document.get("detail", {}).get("purpose"),
+    }
     values = (shown.get(name) or "" for name in COLUMNS)
     return [json.dumps(value, sort_keys=True) if isinstance(value, dict) else value for value in values]
+
+
+def _amounts(prefix: str, balance: Mapping[str, Any] | None) -> dict[str, str]:
+    """A balance in plain columns: in ρ where it adds up ρ, else in ε; δ is in the whole balance alone."""
+    if balance is None:
+        return {}
+    amount = "rho" if "limit_rho_nano" in balance else "epsilon"
+    limit, spent = balance[f"limit_{amount}_nano"], balance[f"spent_{amount}_nano"]
+    nanos = {"limit": limit, "spent": spent, "left": max(0, limit - spent)}
+    return {f"{prefix}{name}": format_nano(nano) for name, nano in nanos.items()}
 
 
 def _lines(rows: Iterable[Iterable[Any]]) -> str:

@@ -94,6 +94,11 @@ class ApprovalInFull(Approval):
     entry: int
     """The number of the newest ledger entry about it: of the request, or of the decision."""
 
+    @property
+    def asked(self) -> Asked | None:
+        """What is asked, whatever its kind."""
+        return self.plan or self.training or self.watch
+
 
 def set_required(store: LedgerStore, *, actor: str, population: str, setting: ApprovalSetting) -> ApprovalSetting:
     """Have whatever is asked about a population approved first, or no longer.

@@ -11,12 +11,15 @@ from fastapi.responses import StreamingResponse
 from holder_service.domain.errors import Conflict, InvalidRequest
 from holder_service.domain.ledger import Entry, Kind
 from holder_service.services.accounts import access
+from holder_service.services.datasets.datasets import metadata_of
 from holder_service.services.ledger import key_rotation
 from holder_service.services.ledger import reading as ledger_reading
 from holder_service.services.ledger.export import csv_pages
+from holder_service.services.releases import questions
 from holder_service.services.running import overview
 from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
+from holder_service.web.console.asked import asked_facts, asked_parts
 from holder_service.web.console.forms import read_timestamp
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import (
@@ -76,9 +79,13 @@ def list_entries(
 
 @router.get("/ledger/{sequence}")
 def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INTEGER_MAX)]) -> Response:
-    """All that an entry holds."""
+    """All that an entry holds, and what was asked for a charge."""
+    entry = overview.entry(visit.store, sequence)
+    question = questions.find_question(visit.store, sequence)
+    facts = [] if question is None else asked_facts(question.asked, metadata_of(visit.store, question.dataset))
     return visit.page(
-        "entry.html.j2", section="ledger", entry=(entry := overview.entry(visit.store, sequence)),
+        "entry.html.j2", section="ledger", entry=entry, question=question, facts=facts,
+        parts=[] if question is None else asked_parts(question.asked),
         document=json.dumps(entry.document(), indent=2, ensure_ascii=False),
         head=ledger_reading.head(visit.store).sequence, names=access.display_names(visit.store),
     )  # fmt: skip

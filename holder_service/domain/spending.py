@@ -1,0 +1,33 @@
+"""Sums of what was charged, for whoever looks back: of charges in ε and δ, and of those in ρ, each by itself."""
+
+from shared.privacy.amounts import Loss, format_nano
+
+
+class Spending:
+    """A number of charges, and their sum."""
+
+    def __init__(self) -> None:
+        self.charges = 0
+        self.epsilon_nano = 0
+        self.delta_nano = 0
+        self.rho_nano = 0
+
+    def add(self, loss: Loss) -> None:
+        """Count a charge. Of one in ρ neither ε nor δ add up."""
+        self.charges += 1
+        if loss.rho_nano is None:
+            self.epsilon_nano += loss.epsilon_nano
+            self.delta_nano += loss.delta_nano
+        else:
+            self.rho_nano += loss.rho_nano
+
+    @property
+    def text(self) -> str:
+        """As people read it: "ε 0.3"; "ρ 0.01"."""
+        amounts = (("ε", self.epsilon_nano), ("δ", self.delta_nano), ("ρ", self.rho_nano))
+        return ", ".join(f"{name} {format_nano(nano)}" for name, nano in amounts if nano) or "nothing"
+
+    def document(self) -> dict[str, str]:
+        """The sums as decimal texts; those of nothing are left out."""
+        amounts = (("epsilon", self.epsilon_nano), ("delta", self.delta_nano), ("rho", self.rho_nano))
+        return {name: format_nano(nano) for name, nano in amounts if nano}
