@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.bands import ADDITIVE
@@ -16,6 +16,7 @@ from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.reading import Reading
 from auditor_client.text import first_fault, no_such
 from shared.contract.schema import ColumnType
+from shared.wire.csv_signs import ALIASES
 
 Values = TypeVar("Values", bound=BaseModel)
 
@@ -91,6 +92,12 @@ class OnHandAndLooks(OnHand, UntilDecided):
     """Both, for a command that takes either."""
 
 
+Encoding = Annotated[
+    Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"],
+    BeforeValidator(lambda given: ALIASES.get(given.lower(), given) if isinstance(given, str) else given),
+]
+
+
 class LinkRequest(BaseModel):
     """Which values are linked, and what they are.
 
@@ -111,12 +118,14 @@ class LinkRequest(BaseModel):
         default=None, description="All values that a category can have, separated by commas [those in the data]."
     )
     label: bool = Field(default=False, description="The values are true outcomes of people (labels): true or false.")
-    delimiter: Literal[",", ";", "|", "tab"] = Field(
-        default=",", description="The separator of fields in a CSV file: , ; | or tab."
+    delimiter: Literal[",", ";", "|", "tab"] | None = Field(
+        default=None, description="The separator of fields in a CSV file: , ; | or tab [found by itself]."
     )
-    decimal: Literal[".", ","] = Field(default=".", description="The decimal separator of numbers in a CSV file.")
-    encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"] = Field(
-        default="utf-8", description="The encoding of a CSV file: utf-8, latin-1 or cp1252."
+    decimal: Literal[".", ","] | None = Field(
+        default=None, description="The decimal separator of numbers in a CSV file [found by itself]."
+    )
+    encoding: Encoding | None = Field(
+        default=None, description="The encoding of a CSV file: utf-8, latin-1 or cp1252 [found by itself]."
     )
     missing: Texts = Field(
         default=(), description="A word for a missing value in a CSV file, in addition to an empty field: NA."

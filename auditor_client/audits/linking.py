@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 from pydantic import ValidationError
 
-from auditor_client.asking.own_data import file_table
+from auditor_client.asking.own_data import DECIMAL, CsvForm, file_table
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest
 from auditor_client.errors import QuestionRefused
-from auditor_client.text import first_fault, no_such
+from auditor_client.text import closest, first_fault, no_such
 from shared.contract.datasets import DatasetDescription
 from shared.contract.schema import Column
 from shared.scores.columns import DerivedColumn
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 VALUE: Final = "value"
 """What the file calls the values."""
+COLUMNS_SHOWN_MAX: Final = 30
 _WITH_COMMA: Final = re.compile(r"^([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)$")
 _TRUTHS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
@@ -97,29 +98,39 @@ def _columns(data: Any, person_key: str, request: LinkRequest) -> "tuple[Series,
         table = table.reset_index()
     if key not in table:
         raise QuestionRefused(
-            f"Your data have no column {key!r} with the person keys: name the one that has them (`key`)."
+            f"Your data have no column {key!r} with the person keys: {_columns_of(table, key)} Name the one that has "
+            "them (`--key`)."
         )
     others = [name for name in table if name != key]
     value = request.value or (request.name if request.name in others or len(others) != 1 else others[0])
     if value not in others:
         raise QuestionRefused(
-            f"Your data have no column {value!r} with the values: name the one that has them (`value`), of "
-            f"{', '.join(map(str, others)) or 'none'}."
+            f"Your data have no column {value!r} with the values: {_columns_of(table[others], value)} Name the one "
+            "that has them (`--value`)."
         )
     rows = range(1, len(table) + 1)
-    return table[key].set_axis(rows), _with_points(table[value].set_axis(rows), request)
+    return table[key].set_axis(rows), _with_points(table[value].set_axis(rows), table.attrs.get(DECIMAL, "."))
+
+
+def _columns_of(table: pd.DataFrame, wanted: object) -> str:
+    """Which columns a table has, and which was probably meant."""
+    names = list(map(str, table))
+    close = closest(str(wanted), names)
+    listed = ", ".join(map(repr, names[:COLUMNS_SHOWN_MAX])) or "none"
+    more = f" and {len(names) - COLUMNS_SHOWN_MAX} more" if names[COLUMNS_SHOWN_MAX:] else ""
+    return f"{'' if close is None else f'did you mean {close!r}? '}The columns are {listed}{more}."
 
 
 def _table(data: Any, request: LinkRequest) -> pd.DataFrame:
     if isinstance(data, pd.DataFrame):
         return data
-    separator = "\t" if request.delimiter == "tab" else request.delimiter
-    return file_table(data, missing=request.missing, dtype="string", sep=separator, encoding=request.encoding)
+    form = CsvForm(request.delimiter, request.decimal, request.encoding)
+    return file_table(data, missing=request.missing, form=form, dtype="string")
 
 
-def _with_points(values: "Series", request: LinkRequest) -> "Series":
+def _with_points(values: "Series", decimal: str) -> "Series":
     """Numbers of a file with a decimal comma, with a point; what is no such number stays as it is."""
-    if request.decimal == "." or not pd.api.types.is_string_dtype(values):
+    if decimal == "." or not pd.api.types.is_string_dtype(values):
         return values
     return values.str.replace(_WITH_COMMA, r"\1.\2", regex=True)
 
@@ -143,7 +154,8 @@ def _require_keys(keys: "Series") -> None:
         raise QuestionRefused(f"Row {_row(missing)} of your data has a value and no person key.")
     if again.any():
         raise QuestionRefused(
-            f"Row {_row(again)} of your data has a person key that is there twice: send one value each."
+            f"{int(again.sum())} rows of your data have a person key that is there more than once, the first of them "
+            f"row {_row(again)} below the header: send one value for each person."
         )
 
 

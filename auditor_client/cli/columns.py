@@ -11,6 +11,7 @@ from auditor_client.cli.options import Dataset, JsonOnly, Reaching
 from auditor_client.cli.output import an_auditor, print_json, print_table
 from auditor_client.text import marked_name
 from shared.scores.columns import ColumnDescription
+from shared.wire.csv_signs import HEAD_BYTES, csv_signs
 
 
 @with_flags
@@ -30,12 +31,25 @@ def link(
             print_json(linked.model_dump(mode="json"))
             return
         domain = f": {', '.join(column.categories)}" if column.categories else ""
+        _echo_how_it_was_read(data, request)
         typer.echo(f"Linked: {name} ({column.type}{domain})")
         typer.echo(f"Column: {linked.id}")
         typer.echo(f"Name it with {f'--label {name}' if column.label else f'--decision {name}'}.")
         if column.values and not column.label:
             typer.echo("Say which value is the good outcome for the person, too (--favourable): it is not guessed.")
         typer.echo("How many of these keys the register knows is not told; only a charged answer shows it.")
+
+
+def _echo_how_it_was_read(data: Path, request: LinkRequest) -> None:
+    """Print which flags say how a CSV file was read, where they were not given and are not the usual ones."""
+    if data.suffix in ("", ".csv", ".txt", ".tsv"):
+        with data.open("rb") as file:
+            signs = csv_signs(file.read(HEAD_BYTES))
+        names = ("delimiter", "decimal", "encoding")
+        given = {name: value for name in names if (value := getattr(request, name)) is not None}
+        flags = signs.flags(but={"delimiter": ",", "decimal": ".", "encoding": "utf-8"} | dict.fromkeys(given))
+        if flags:
+            typer.echo(f"Read as with {flags}.")
 
 
 @with_flags

@@ -54,8 +54,9 @@ LABELS: Final[Mapping[str, str]] = {
 """What a field is called on a page; others by their names."""
 _CHOICES: Final[Mapping[str, Sequence[str]]] = {
     "intervention": ("", "assistive", "punitive"),
-    "strategy": (AUTO, *STRATEGIES), "estimator": ESTIMATORS, "type": COLUMN_TYPES, "delimiter": (",", ";", "|", "tab"),
-    "decimal": (".", ","), "encoding": ("utf-8", "utf-8-sig", "latin-1", "cp1252"),
+    "strategy": (AUTO, *STRATEGIES), "estimator": ESTIMATORS, "type": COLUMN_TYPES,
+    "delimiter": ("", ",", ";", "|", "tab"),
+    "decimal": ("", ".", ","), "encoding": ("", "utf-8", "utf-8-sig", "latin-1", "cp1252"),
 }  # fmt: skip
 _HINTS: Final[Mapping[str, str]] = {
     "where": "Restrict the audit to some people: age >= 18, or region in (North, South). One condition "

@@ -21,7 +21,7 @@ from shared.wire.request_model import ContractModel
 _KINDS: Final[Mapping[str, type[Asked]]] = {"plan": Plan, "training": Training, "watch": Watch}
 
 
-class Question(ContractModel):
+class ChargedQuestion(ContractModel):
     """What an entry of the ledger charged: who asked what, what for."""
 
     entry: int
@@ -29,7 +29,9 @@ class Question(ContractModel):
     at: str
     """When it was charged."""
     auditor: str
+    """Who asked."""
     dataset: str
+    """What it was asked about."""
     version: int
     """The version of the records that the answer is about."""
     kind: str
@@ -49,12 +51,12 @@ class Question(ContractModel):
         return self.plan or self.training or self.watch
 
 
-def find_question(store: LedgerStore, sequence: int) -> Question | None:
+def find_question(store: LedgerStore, sequence: int) -> ChargedQuestion | None:
     """What an entry was charged for; `None` if it answered nothing."""
     return store.look_up(_find, sequence)
 
 
-def question_of(store: LedgerStore, sequence: int) -> Question:
+def question_of(store: LedgerStore, sequence: int) -> ChargedQuestion:
     """What an entry was charged for.
 
     Raises:
@@ -66,7 +68,7 @@ def question_of(store: LedgerStore, sequence: int) -> Question:
     return found
 
 
-def _find(connection: Connection, sequence: int) -> Question | None:
+def _find(connection: Connection, sequence: int) -> ChargedQuestion | None:
     entry = ledger.entry_at(connection, sequence)
     release = (
         None if entry is None or not entry.event.subject else releases.find_release(connection, entry.event.subject)
@@ -78,12 +80,12 @@ def _find(connection: Connection, sequence: int) -> Question | None:
     return _question(entry, release)
 
 
-def _question(entry: Entry, release: StoredRelease) -> Question | None:
+def _question(entry: Entry, release: StoredRelease) -> ChargedQuestion | None:
     document = json.loads(release.body).get(release.kind)
     if release.kind not in _KINDS or document is None:
         return None
     parts: dict[str, Any] = {release.kind: _KINDS[release.kind].model_validate_json(json.dumps(document))}
-    return Question(
+    return ChargedQuestion(
         entry=entry.sequence, at=entry.at, auditor=release.auditor, dataset=release.dataset, version=release.version,
         kind=release.kind, purpose=entry.event.detail.get("purpose"), **parts,
     )  # fmt: skip

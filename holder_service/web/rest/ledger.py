@@ -10,7 +10,7 @@ from holder_service.services.ledger import key_rotation
 from holder_service.services.ledger import reading as ledger_reading
 from holder_service.services.ledger.export import EXPORT_PAGE_ENTRIES, MEDIA_TYPES, csv_pages, json_pages
 from holder_service.services.releases import questions
-from holder_service.services.releases.questions import Question
+from holder_service.services.releases.questions import ChargedQuestion
 from holder_service.services.releases.transparency import transparency_report
 from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.console.transparency import transparency_document, transparency_page
@@ -87,7 +87,7 @@ def show_question(
     holder: TheHolder,
     _: Reader,
     sequence: Annotated[int, Path(ge=1, le=limits.INTEGER_MAX, description="The entry's number.", examples=[34])],
-) -> Question:
+) -> ChargedQuestion:
     """What was asked for a charge: the plan, training or watch, whole, as its release keeps it."""
     return questions.question_of(holder.store, sequence)
 

@@ -41,9 +41,11 @@ def test_a_file_of_another_tool_is_the_same_file_as_declared(tmp_path: Path) -> 
 
     assert read.content == linked(table, name="score").content == "id,value\né1,0.5\né3,-12.25\n".encode()
     assert read.column.type == "number"
-    for name in how:
-        with pytest.raises(QuestionRefused):
-            linked(written, name="score", type="number", **{one: how[one] for one in how if one != name})
+    for name in ("delimiter", "decimal", "encoding"):
+        found = linked(written, name="score", type="number", **{one: how[one] for one in how if one != name})
+        assert found.content == read.content, "what is not said is found"
+    with pytest.raises(QuestionRefused):
+        linked(written, name="score", type="number", **{one: how[one] for one in how if one != "missing"})
 
 
 def test_one_word_or_category_by_itself_is_a_list_of_one() -> None:
@@ -112,10 +114,10 @@ def test_all_categories_can_be_listed() -> None:
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "no key": (pd.DataFrame({"decision": [1]}), {}, "no column 'id' with the person keys"),
-    "no value": (pd.DataFrame({"id": [1], "a": [1], "b": [1]}), {}, "'decision' with the values.* of a, b"),
-    "nothing but keys": (pd.DataFrame({"id": [1]}), {}, "of none"),
+    "no value": (pd.DataFrame({"id": [1], "a": [1], "b": [1]}), {}, "'decision' with the values.* 'a', 'b'"),
+    "nothing but keys": (pd.DataFrame({"id": [1]}), {}, "columns are none"),
     "the key as value": (frame([1]), {"value": "id"}, "'id' with the values"),
-    "a key twice": (pd.DataFrame({"id": [7, 8, 7], "x": [1, 1, 0]}), {}, "Row 1 .* there twice"),
+    "a key twice": (pd.DataFrame({"id": [7, 8, 7], "x": [1, 1, 0]}), {}, "2 rows .* more than once"),
     "no key for a value": (pd.DataFrame({"id": ["a", None], "x": [1, 1]}), {}, "Row 2 .* no person key"),
     "half a key": (pd.DataFrame({"id": [0.5], "x": [1]}), {}, "fractions"),
     "no values": (frame([None, None]), {}, "no values"),
