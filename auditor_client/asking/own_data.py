@@ -183,7 +183,7 @@ def file_table(name: Path | str, *, missing: Sequence[str] = (), form: CsvForm =
 
 
 def _csv_table(path: Path, missing: Sequence[str], form: CsvForm, csv: Mapping[str, Any]) -> pd.DataFrame:
-    compression = _COMPRESSIONS.get(path.suffix)
+    compression: Any = _COMPRESSIONS.get(path.suffix)
     signs = csv_signs(_head(path))
     if signs.encoding == "utf-16":
         raise QuestionRefused(f"{path.name} is written in UTF-16. Save it as “CSV UTF-8”.")
@@ -192,7 +192,7 @@ def _csv_table(path: Path, missing: Sequence[str], form: CsvForm, csv: Mapping[s
     for encoding in encodings:
         try:
             with path.open("rb") as raw:
-                table: pd.DataFrame = pd.read_csv(
+                table: Any = pd.read_csv(
                     raw, keep_default_na=False, na_values=["", *missing], compression=compression,
                     sep=DELIMITERS[form.delimiter or signs.delimiter], decimal=decimal, encoding=encoding, **csv,
                 )  # fmt: skip
@@ -200,8 +200,9 @@ def _csv_table(path: Path, missing: Sequence[str], form: CsvForm, csv: Mapping[s
             if encoding == encodings[-1]:
                 raise
         else:
-            table.attrs[DECIMAL] = decimal
-            return table
+            frame: pd.DataFrame = table
+            frame.attrs[DECIMAL] = decimal
+            return frame
     raise AssertionError("There is at least one encoding.")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from auditor_client.asking.own_data import DECIMAL, CsvForm, file_table
 from auditor_client.errors import QuestionRefused
-from tests.unit.auditor_client.test_linking import REGISTER, linked
+from tests.unit.auditor_client.test_linking import linked
 
 EXCEL = "Person;Entscheid;Punkte\nP1;bewilligt;0,5\nP2;verweigert für immer;1,25\n"
 
@@ -32,7 +32,7 @@ def test_values_of_excels_file_are_linked(tmp_path: Path) -> None:
     found = linked(path, key="Person", value="Punkte")
 
     assert found.column.type == "number"
-    assert found.content.decode() == f"{REGISTER.person_key},value\nP1,0.5\nP2,1.25\n"
+    assert found.content.decode() == "id,value\nP1,0.5\nP2,1.25\n"
 
 
 def test_a_missing_column_is_answered_with_those_there_are(tmp_path: Path) -> None:
