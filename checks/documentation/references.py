@@ -52,9 +52,14 @@ def python_surface() -> str:
 
 
 def decisions(folder: Path) -> str:
-    """A list of the decisions of a folder, each by its title."""
-    titles = {path.name: path.read_text().partition("\n")[0] for path in sorted(folder.glob("[0-9]*.md"))}
-    return "".join(f"- [{title.removeprefix('# ')}]({name})\n" for name, title in titles.items())
+    """List the decisions of a folder by their titles, under the theme that each states below its title."""
+    themes: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("[0-9]*.md")):
+        text = path.read_text()
+        theme = re.search(r"^\*Theme: (.+)\.\*$", text, re.MULTILINE)
+        title = text.partition("\n")[0].removeprefix("# ")
+        themes.setdefault(theme[1] if theme else "Other", []).append(f"- [{title}]({path.name})\n")
+    return "\n".join(f"## {theme}\n\n{''.join(lines)}" for theme, lines in sorted(themes.items()))
 
 
 def class_index() -> str:

@@ -70,6 +70,8 @@ def test_every_decision_is_listed_by_its_title() -> None:
         title = path.read_text().partition("\n")[0]
         assert title.startswith(f"# {path.name[:4]} "), path.name
         assert f"- [{title[2:]}]({path.name})\n" in listed
+    assert "## Privacy loss and noise\n\n- [0001" in listed
+    assert "## Other" not in listed
 
 
 def test_more_people_and_more_budget_make_the_expected_interval_narrower() -> None:
