@@ -26,8 +26,8 @@ Numbers = NDArray[np.float64]
 
 RECORDS_MIN: Final = 4_000
 RECORDS_MAX: Final = 40_000
-_STEPS_MAX: Final = 200_000_000
-"""Steps of all records through all trees: some seconds."""
+_STEPS_MAX: Final = 60_000_000
+"""Steps of all records through all trees: a second or two."""
 
 
 @dataclass(frozen=True, slots=True)

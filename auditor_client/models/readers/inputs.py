@@ -67,11 +67,13 @@ class ModelInput:
         column: The declared column.
         codes: The number of each value; a value that is not there enters as missing. None: an ordered column's own.
         compared: With which numbers the model compares it; it grows.
+        known: The predicates of tests that were asked about; it grows.
     """
 
     column: Column
     codes: Mapping[Value, float] | None
     compared: set[float] = field(default_factory=set, compare=False)
+    known: dict[InputTest, Predicate | bool] = field(default_factory=dict, compare=False)
 
     def predicate(self, test: InputTest) -> Predicate | bool:
         """The test as a predicate of the column; its answer, if that is the same for every declared value.
@@ -79,6 +81,11 @@ class ModelInput:
         Raises:
             ModelRefused: No single predicate says it.
         """
+        if test not in self.known:
+            self.known[test] = self._predicate(test)
+        return self.known[test]
+
+    def _predicate(self, test: InputTest) -> Predicate | bool:
         if self.codes is None:
             if not isinstance(test.value, frozenset):
                 self.compared.add(test.value)

@@ -131,6 +131,7 @@ class Fields:
         known: Fields that were made.
         derived: Elements of derived fields by their name.
         mining: Elements of mining fields by their name.
+        present: Ordered columns where they are not missing, by their name.
     """
 
     request: ModelRequest
@@ -139,6 +140,7 @@ class Fields:
     mining: dict[str, Element]
     names: dict[str, str]
     known: dict[str, PmmlField] = field(default_factory=dict)
+    present: dict[str, ModelInput] = field(default_factory=dict)
     depth: int = 0
 
     def __getitem__(self, name: str) -> PmmlField:
@@ -154,6 +156,12 @@ class Fields:
             self.known[name] = self.derive(self.derived[name]) if name in self.derived else self._raw(name)
             self.depth -= 1
         return self.known[name]
+
+    def known_test(self, column: Column, test: InputTest) -> Predicate | bool:
+        """A test of an ordered column that is not missing there."""
+        if column.name not in self.present:
+            self.present[column.name] = ModelInput(column.model_copy(update={"nullable": False}), None)
+        return self.present[column.name].predicate(test)
 
     def is_used(self, name: str) -> bool:
         """Whether the model names a field of the dictionary."""
@@ -483,7 +491,9 @@ class Diagram:
                 if onward == -1:
                     onward = way
                 else:
-                    onward = self._add((_known(column, InputTest("le" if closed else "lt", end)), way, onward))
+                    onward = self._add(
+                        (self.fields.known_test(column, InputTest("le" if closed else "lt", end)), way, onward)
+                    )
             return onward
         if not column.ordered:
             values = [value for value in column.values if named.answer(value, op, texts)]
@@ -495,16 +505,18 @@ class Diagram:
             raise ModelRefused("A test of single-precision numbers for equality is not read.")
         if op == "in":
             listed = frozenset(finite(text, "A value") for text in texts)
-            return self._add((_known(column, InputTest("in", listed)), yes, no))
+            return self._add((self.fields.known_test(column, InputTest("in", listed)), yes, no))
         value = finite(texts[0], "A predicate's value")
         if not named.single or op in ("eq", "ne"):
-            return self._add((_known(column, InputTest(op, value)), yes, no))  # type: ignore[arg-type]
+            return self._add((self.fields.known_test(column, InputTest(op, value)), yes, no))  # type: ignore[arg-type]
         below = (float32_at_most if op in ("le", "gt") else float32_below)(float(np.float32(value)))
         ways = (yes, no) if op in ("le", "lt") else (no, yes)
-        return self._add((_known(column, below), *ways))
+        return self._add((self.fields.known_test(column, below), *ways))
 
     def alone(self, predicates: Sequence[Element]) -> bool:
         """Whether some predicates of one column cover all its values that are not missing."""
+        if _are_opposite(predicates):
+            return True
         tags = {element.tag for element in predicates}
         if not tags <= {"SimplePredicate", "SimpleSetPredicate"}:
             return False
@@ -544,6 +556,20 @@ class Diagram:
         return float(made)
 
 
+_OPPOSITE: Final = (
+    {"lessThan", "greaterOrEqual"}, {"lessOrEqual", "greaterThan"}, {"equal", "notEqual"},
+)  # fmt: skip
+
+
+def _are_opposite(predicates: Sequence[Element]) -> bool:
+    """Whether they are two tests of one field with one value, each the other's opposite, as most trees have them."""
+    if len(predicates) != 2 or any(one.tag != "SimplePredicate" for one in predicates):
+        return False
+    first, second = predicates
+    alike = all(first.get(name) == second.get(name) is not None for name in ("field", "value"))
+    return alike and {first.get("operator"), second.get("operator")} in _OPPOSITE
+
+
 def _lowest(mask: int) -> int:
     """The index of the lowest bit."""
     return (mask & -mask).bit_length() - 1
@@ -555,11 +581,6 @@ def _no_prediction(record: Mapping[str, Value | None]) -> ModelRefused:
         f"The model gives no prediction for some people whom the dataset admits, such as {shown or 'everybody'}. Have "
         "the columns declared as they were in training, or give the model a default."
     )
-
-
-def _known(column: Column, test: InputTest) -> Predicate | bool:
-    """A test of an ordered column that is not missing there."""
-    return ModelInput(column.model_copy(update={"nullable": False}), None).predicate(test)
 
 
 def _changed(named: PmmlField, column: Column) -> PmmlField:
