@@ -150,7 +150,7 @@ def _winner(node: Element) -> str:
 def _tree(model: PmmlModel) -> ReadModel:
     diagram = Diagram(model.fields)
     if not model.classifies:
-        return _number(_tree_document([model], None, mean=False), model)
+        return _number(_tree_document([model], mean=False), model)
     labels: list[str] = list(model.classes)
 
     def value(node: Element) -> float:
@@ -163,30 +163,41 @@ def _tree(model: PmmlModel) -> ReadModel:
     return _labelled(diagram, root, labels, model)
 
 
-def _tree_document(
-    models: Sequence[PmmlModel], value: Callable[[Element], float] | None, *, mean: bool, weights: Sequence[float] = ()
-) -> Trees:
-    """TreeModels that are added, each times its weight."""
+def _tree_document(models: Sequence[PmmlModel], *, mean: bool) -> Trees:
+    """TreeModels of numbers that are added."""
     tests = TestTable()
     tables = []
-    worth = value or (lambda node: number(node, "score"))
-    for model, weight in zip(models, weights or [1.0] * len(models), strict=True):
+    for model in models:
         diagram = Diagram(model.fields)
-        root = tree_diagram(model, _times(worth, weight), diagram)
+        root = tree_diagram(model, lambda node: number(node, "score"), diagram)
         tables.append(diagram.table(root, tests))
     return made(Trees, kind="trees", precision=models[0].precision, tests=tests.tests, trees=tuple(tables), mean=mean)
 
 
-def _times(worth: Callable[[Element], float], weight: float) -> Callable[[Element], float]:
-    return lambda node: weight * worth(node)
+def _tree_documents(
+    models: Sequence[PmmlModel], worth: Callable[[Element], tuple[float, ...]], count: int, *, mean: bool
+) -> list[Trees]:
+    """Of TreeModels that are added for each of several classes, the document of each."""
+    tests = TestTable()
+    tables: list[list[ScoreTree]] = [[] for _ in range(count)]
+    for model in models:
+        diagram, leaves = Diagram(model.fields), dict[tuple[float, ...], int]()
+        root = tree_diagram(model, _numbered(worth, leaves), diagram)
+        table, listed = diagram.table(root, tests), list(leaves)
+        for place, own in enumerate(tables):
+            values = tuple(listed[int(index)][place] for index in table.values)
+            own.append(table.model_copy(update={"values": values}))
+    return [
+        made(Trees, kind="trees", precision=models[0].precision, tests=tests.tests, trees=tuple(own), mean=mean)
+        for own in tables
+    ]
 
 
-def _votes(label: str) -> Callable[[Element], float]:
-    return lambda node: float(_winner(node) == label)
-
-
-def _shares(label: str) -> Callable[[Element], float]:
-    return lambda node: _share(node, label)
+def _numbered(
+    worth: Callable[[Element], tuple[float, ...]], leaves: dict[tuple[float, ...], int]
+) -> Callable[[Element], float]:
+    """What a node is worth, as its number among all that were met."""
+    return lambda node: float(leaves.setdefault(worth(node), len(leaves)))
 
 
 def _regression_table(table: Element, fields: Fields) -> Terms:
@@ -400,10 +411,13 @@ def _mining(model: PmmlModel) -> ReadModel:
         {_winner(node) for one in models for node in one.element.iter("Node") if node.get("score")}
     )
     if method in ("majorityVote", "weightedMajorityVote"):
-        own = weights if method == "weightedMajorityVote" else []
-        documents = [_tree_document(models, _votes(label), mean=False, weights=own) for label in labels]
+        documents = _tree_documents(
+            models, lambda node: tuple(float(_winner(node) == label) for label in labels), len(labels), mean=False
+        )
+        if method == "weightedMajorityVote":
+            documents = [_weighted(document, weights) for document in documents]
     elif method == "average":
-        documents = [_tree_document(models, _shares(label), mean=True) for label in labels]
+        documents = _tree_documents(models, lambda node: _shares(node, labels), len(labels), mean=True)
     else:
         raise ModelRefused(
             f"Classifications by {method[:40]!r} are not read: majorityVote, weightedMajorityVote and average are."
@@ -417,19 +431,35 @@ def _sum(models: Sequence[PmmlModel], method: str, weights: Sequence[float], aro
         raise ModelRefused("Trees of another x-mathContext than their sum's are not read.")
     weighted = method == "weightedAverage" and len(set(weights)) == 1 and weights[0] > 0
     if method in ("sum", "average") or weighted:
-        document = _tree_document(models, None, mean=method != "sum")
+        document = _tree_document(models, mean=method != "sum")
         return document.model_copy(update={"precision": around.precision})
     raise ModelRefused(f"Numbers by {method[:40]!r} are not read: sum, average, weightedAverage of equal weights.")
 
 
-def _share(node: Element, label: str) -> float:
+def _shares(node: Element, labels: Sequence[str]) -> tuple[float, ...]:
+    """Each class's share of a node."""
     shares = {attribute(one, "value"): one for one in node.findall("ScoreDistribution")}
-    if label not in shares:
-        return 0.0
-    given = shares[label].get("probability")
-    if given is not None:
-        return number(shares[label], "probability")
-    return number(shares[label], "recordCount") / sum(number(one, "recordCount") for one in shares.values())
+    if not shares:
+        raise ModelRefused("An average of classifications is read whose leaves have ScoreDistributions.")
+    total = None
+    found = []
+    for label in labels:
+        if label not in shares:
+            found.append(0.0)
+        elif shares[label].get("probability") is not None:
+            found.append(number(shares[label], "probability"))
+        else:
+            total = total or sum(number(one, "recordCount") for one in shares.values())
+            found.append(number(shares[label], "recordCount") / total)
+    return tuple(found)
+
+
+def _weighted(document: Trees, weights: Sequence[float]) -> Trees:
+    trees = tuple(
+        tree.model_copy(update={"values": tuple(weight * value for value in tree.values)})
+        for tree, weight in zip(document.trees, weights, strict=True)
+    )
+    return document.model_copy(update={"trees": trees})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest, ReadModel
@@ -157,6 +157,61 @@ def test_targets_that_a_chain_would_leave_out_are_refused(where: str) -> None:
 
     with pytest.raises(ModelRefused, match="Targets"):
         read(content, favourable=["low"])
+
+
+def classifying(tree: DecisionTreeClassifier, node: int = 0, test: str = "<True/>") -> str:
+    made = tree.tree_
+    left, right = int(made.children_left[node]), int(made.children_right[node])
+    if left == -1:
+        shares = made.value[node][0].tolist()
+        own = "".join(
+            f'<ScoreDistribution value="{label}" recordCount="1" probability="{share!r}"/>'
+            for label, share in zip(CLASSES, shares, strict=True)
+        )
+        return f'<Node score="{CLASSES[int(np.argmax(shares))]}">{test}{own}</Node>'
+    tests = (
+        f'<SimplePredicate field="{"ab"[made.feature[node]]}" operator="{op}" value="{float(made.threshold[node])!r}"/>'
+        for op in ("lessOrEqual", "greaterThan")
+    )
+    inner = "".join(classifying(tree, child, own) for child, own in zip((left, right), tests, strict=True))
+    return f"<Node>{test}{inner}</Node>"
+
+
+def forest_pmml(model: RandomForestClassifier, method: str) -> str:
+    segments = "".join(
+        f'<Segment id="{number}" weight="{1 + number}"><True/><TreeModel functionName="classification">'
+        f"{classifying(tree)}</TreeModel></Segment>"
+        for number, tree in enumerate(model.estimators_)
+    )
+    return (
+        f'<MiningModel functionName="classification">{SCHEMA_OF}<Segmentation multipleModelMethod="{method}">{segments}'
+        "</Segmentation></MiningModel>"
+    )
+
+
+@pytest.mark.parametrize("method", ["average", "majorityVote", "weightedMajorityVote"])
+def test_a_forest_decides_as_its_trees_together(method: str) -> None:
+    model = RandomForestClassifier(n_estimators=7, max_depth=4, random_state=2).fit(DATA, TARGET)
+    probes = DRAW.normal(size=(2_000, 2)).astype(np.float32).astype(np.float64)
+
+    found = choices(read(pmml(forest_pmml(model, method)), favourable=["high"]), probes)
+
+    votes = np.stack([tree.predict_proba(probes) for tree in model.estimators_])
+    if method != "average":
+        votes = np.eye(3)[np.argmax(votes, axis=2)]
+    weights = np.arange(1.0, 8) if method == "weightedMajorityVote" else np.ones(7)
+    sums = np.zeros((len(probes), 3))
+    for weight, one in zip(weights, votes, strict=True):
+        sums += weight * one
+    assert found == [CLASSES[one] for one in np.argmax(sums, axis=1)]
+
+
+def test_an_average_without_shares_is_refused() -> None:
+    model = RandomForestClassifier(n_estimators=2, max_depth=2, random_state=2).fit(DATA, TARGET)
+    content = re.sub(rb"<ScoreDistribution [^>]*/>", b"", pmml(forest_pmml(model, "average")))
+
+    with pytest.raises(ModelRefused, match="ScoreDistributions"):
+        read(content, favourable=["high"])
 
 
 def bayes(model: GaussianNB, threshold: str = "0") -> str:
