@@ -31,7 +31,7 @@ from holder_service.services.releases.priced import PricedPlan
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.documents import strict_document
 from shared.contract.relations import NeighbouringRelation
-from shared.kinds.plans import Plan, check_size, identity
+from shared.kinds.plans import Plan, check_size
 from shared.privacy.charges import SUM
 from shared.wire import limits
 from testing.hostile_plans import HOSTILE, SCHEMA, balanced_tree, tree
@@ -69,7 +69,7 @@ def measured(document: dict[str, Any]) -> tuple[Plan, int, list[float]]:
     # Nothing that the price depends on is larger at a larger epsilon, and this one no number of classes exceeds.
     classes = sum(len(batch.classes) for batch in price(asked, SCHEMA).batches)
     times.append(time.process_time())
-    identity(auditor="ADR", dataset="register", plan=asked.pinned(1))
+    asked.pinned(1).identity(auditor="ADR", dataset="register")
     times.append(time.process_time())
     for batch in asked.batches:
         rules = [rule for cell in batch.cells for rule in cell.any_of]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import httpx
 
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 from shared.privacy.amounts import format_nano, parse_nano
 from testing.holders import TestedHolder
 from testing.registers import (
@@ -86,7 +86,7 @@ def numbered_refinement(number: int, *, epsilon: str = "0.001") -> dict[str, Any
     """The plan of a number at twice its ε, of the auditor's answer to that plan about the records that were offered."""
     body = {**numbered_plan(number, epsilon=format_nano(2 * parse_nano(epsilon))), "version": OFFERED}
     coarse = Plan.model_validate(numbered_plan(number, epsilon=epsilon)).pinned(OFFERED)
-    return {**body, "refines": identity(auditor="ADR", dataset="register", plan=coarse)}
+    return {**body, "refines": coarse.identity(auditor="ADR", dataset="register")}
 
 
 PLANS: Final = AskedKind("plans", "register", "releases", numbered_plan, DECLARATION["columns"], register_csv)

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from shared.contract.datasets import DatasetDescription
-from shared.kinds.plans import Batch, BatchQuote, Plan, Quote, identity
+from shared.kinds.plans import Batch, BatchQuote, Plan, Quote
 from shared.kinds.releases import (
     Answer,
     Entered,
@@ -209,7 +209,7 @@ class SimulatedHolder:
     def release(self, plan: Plan) -> tuple[int, bytes]:
         """The answer to a plan: the same for the same plan."""
         answer = Answer(
-            id=identity(auditor="ADR", dataset=self.dataset.name, plan=plan),
+            id=plan.identity(auditor="ADR", dataset=self.dataset.name),
             dataset=self.dataset.name,
             version=plan.pinned_version,
             auditor="ADR",

@@ -23,7 +23,6 @@ from shared.kinds.trainings import (
     Training,
     TrainingAnswer,
     TrainingQuote,
-    training_identity,
 )
 from shared.privacy.noise import DiscreteLaplaceNoise
 from shared.scores.documents import Document, RuleTerm, TableTerm, Terms
@@ -66,7 +65,7 @@ def training_answer(training: Training, dataset: DatasetDescription, *, auditor:
     quote = training_quote(training, dataset)
     model, counts = _learned(training, dataset, noise=quote.steps[-1].scale)
     return TrainingAnswer(
-        id=training_identity(training, auditor=auditor, dataset=dataset.name),
+        id=training.identity(auditor=auditor, dataset=dataset.name),
         dataset=dataset.name,
         version=training.pinned_version,
         auditor=auditor,

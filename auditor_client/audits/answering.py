@@ -28,7 +28,7 @@ from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.text import loss_words
 from shared.contract.datasets import Budget
-from shared.kinds.plans import Plan, Quote, identity
+from shared.kinds.plans import Plan, Quote
 from shared.kinds.refining import charged_before
 from shared.privacy.amounts import NO_LOSS, Loss, parse_nano
 
@@ -175,7 +175,7 @@ class Answering:
                 schema=question.schema,
                 refined=refined,
             ),
-            asked=AskedOnce(identity(auditor=auditor, dataset=question.dataset.name, plan=plan), quote.charge),
+            asked=AskedOnce(plan.identity(auditor=auditor, dataset=question.dataset.name), quote.charge),
             again=f"The plan was made for version {plan.version} of the records: pin it if you ask again later.",
         )
         return StoredAnswer(kept.release, kept.document, kept.receipt, kept.key)

@@ -26,7 +26,7 @@ from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import signed_release
+from auditor_client.exchange.verification import signed_as
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.rehearsals import require_alike
@@ -34,7 +34,7 @@ from auditor_client.report.json_document import FORMATS, audit_document
 from auditor_client.text import marked_name
 from shared.contract.datasets import Budget
 from shared.kinds.bundles import BYTES_MAX, FORMAT, KEYS, MANIFEST, MEMBERS_MAX, BadBundle, Manifest, read_bundle
-from shared.kinds.releases import SigningKeys
+from shared.kinds.releases import Release, SigningKeys
 from shared.wire.canonical import sha256_name
 
 
@@ -192,6 +192,6 @@ def _kept(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> StoredAns
     """A release of the bundle, if a signature says that the holder made it."""
     file = f"receipts/{name.removeprefix('sha256:')}.json"
     answer = parsed(member(files, file), file)
-    release = signed_release(answer, keys)
+    release = signed_as(Release, answer, keys)
     require(release.id == name, "its receipt is of another release than its note says")
     return StoredAnswer(release, answer, Path(file), next(key for key in keys.keys if key.id == release.key))

@@ -15,7 +15,8 @@ from auditor_client.errors import AuditorError
 from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.training_steps import check_training_quote
-from auditor_client.exchange.training_verification import signed_training, verified_training
+from auditor_client.exchange.training_verification import verified_training
+from auditor_client.exchange.verification import signed_as
 from auditor_client.findings.training_notes import TrainingNote, read_training_note
 from auditor_client.text import marked_name
 from shared.kinds.releases import SigningKeys
@@ -70,7 +71,7 @@ def _kept(note: TrainingNote, files: Mapping[str, bytes], keys: SigningKeys) -> 
     """A training's answer, checked as if it had just come: signature, steps, noise and model."""
     file = f"receipts/{note.release.removeprefix('sha256:')}.json"
     answer = parsed(member(files, file), file)
-    release = signed_training(answer, keys)
+    release = signed_as(TrainingRelease, answer, keys)
     require(release.id == note.release, "its receipt is of another release than its note says")
     require(release.dataset == note.dataset.name, "its receipt is about another dataset")
     quote = TrainingQuote(

@@ -25,7 +25,6 @@ from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.looks import Looks
 from auditor_client.report.formats import threshold_percent
 from auditor_client.text import amounts_words, loss_words
-from shared.kinds.plans import identity
 from shared.privacy.amounts import Loss, format_nano, parse_nano
 
 FOLDER: Final = "looks"
@@ -151,4 +150,4 @@ def chained(question: Question, looks: Looks, auditor: str) -> tuple[Question, .
 
 def _identity(question: Question, auditor: str) -> str:
     """Of the release that answers a question."""
-    return identity(auditor=auditor, dataset=question.dataset.name, plan=question.plan)
+    return question.plan.identity(auditor=auditor, dataset=question.dataset.name)

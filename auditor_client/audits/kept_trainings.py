@@ -9,7 +9,7 @@ from auditor_client.errors import AuditorError, HolderLied, HolderUnavailable, R
 from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.training_verification import signed_training
+from auditor_client.exchange.verification import signed_as
 from auditor_client.findings.rehearsals import of_dataset
 from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
 from shared.kinds.trainings import TrainingRelease
@@ -76,5 +76,5 @@ def _answer(receipts: Receipts, name: str) -> KeptAnswer[TrainingRelease]:
     """A kept answer whose signature holds."""
     path, keys = receipts.path(name), receipts.pinned()
     document = parsed(path.read_bytes(), path.name)
-    release = signed_training(document, keys)
+    release = signed_as(TrainingRelease, document, keys)
     return KeptAnswer(release, document, path, next(key for key in keys.keys if key.id == release.key))

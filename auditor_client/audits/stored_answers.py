@@ -19,7 +19,7 @@ from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefus
 from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import signed_release
+from auditor_client.exchange.verification import signed_as
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import (
     RATES,
@@ -38,7 +38,8 @@ from auditor_client.findings.reading import Reading
 from auditor_client.findings.rehearsals import require_marked_alike
 from auditor_client.findings.verdicts import metrics_estimated
 from shared.contract.datasets import Budget
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
+from shared.kinds.releases import Release
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
@@ -52,7 +53,7 @@ def stored_answers(receipts: Receipts) -> Iterator[StoredAnswer]:
     for file in receipts.files():
         try:
             answer = parsed(file.read_bytes(), file.name)
-            release = signed_release(answer, keys)
+            release = signed_as(Release, answer, keys)
         except (OSError, AuditorError):
             continue
         yield StoredAnswer(release, answer, file, next(key for key in keys.keys if key.id == release.key))
@@ -166,7 +167,7 @@ def _about_the_same(receipts: Receipts, question: Question, auditor: str) -> Ite
 
 def asked_before(receipts: Receipts, question: Question, auditor: str) -> bool:
     """Whether the very question has a receipt, so that asking it again is free."""
-    name = identity(auditor=auditor, dataset=question.dataset.name, plan=question.plan)
+    name = question.plan.identity(auditor=auditor, dataset=question.dataset.name)
     return receipts.path(name).exists()
 
 

@@ -31,7 +31,7 @@ from auditor_client.report.training_document import training_document
 from auditor_client.report.view import Shown, View
 from shared.contract.datasets import DatasetDescription
 from shared.contract.rules import Rule
-from shared.kinds.trainings import TrainedScore, TrainingRelease, training_identity
+from shared.kinds.trainings import TrainedScore, TrainingRelease
 from shared.privacy.amounts import format_nano
 from shared.wire.canonical import sha256_name
 
@@ -216,7 +216,7 @@ class Trainer:
         self.on_step("Asking for the price")
         quote = self.holder.training_quote(dataset.name, training)
         check_training_quote(quote, training=training, dataset=dataset)
-        identity = training_identity(training, auditor=budget.auditor, dataset=dataset.name)
+        identity = training.identity(auditor=budget.auditor, dataset=dataset.name)
         return PlannedTraining(dataset, training, quote, budget, identity, self.receipts.path(identity))
 
     def trained(self, asking: TrainingAsking, planned: PlannedTraining, *, ratio: float) -> TrainingResult:

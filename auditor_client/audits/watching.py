@@ -17,12 +17,9 @@ from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import require_marked
+from auditor_client.exchange.verification import require_marked, signed, signed_as
 from auditor_client.exchange.watch_verification import (
     check_watch_quote,
-    signed_watch,
-    signed_watch_answer,
-    signed_watch_skip,
     verified_answers,
     verified_skips,
     verified_watch,
@@ -33,7 +30,7 @@ from auditor_client.report.watch_data import WatchData, watch_data, watch_docume
 from auditor_client.report.watch_gaps import KeptWatch
 from auditor_client.text import first_fault, loss_words
 from shared.contract.datasets import DatasetDescription
-from shared.kinds.watches import Watch, WatchAnswerRelease, WatchRelease, WatchSkipRelease, watch_identity
+from shared.kinds.watches import Watch, WatchAnswerRelease, WatchRelease, WatchSkipRelease
 from shared.wire.canonical import canonical_bytes
 
 _VERDICTS: Final = ("meets", "fails")
@@ -104,7 +101,7 @@ class WatchKeeper:
             lambda document, keys: verified_watch(
                 document, keys=keys, watch=watch, quote=quote, dataset=dataset, auditor=auditor
             ),
-            asked=AskedOnce(watch_identity(watch, auditor=auditor, dataset=dataset.name), quote.charge),
+            asked=AskedOnce(watch.identity(auditor=auditor, dataset=dataset.name), quote.charge),
             again="Setting the same watch again costs nothing more.",
         )
         return self.shown(kept.release.id, dataset)
@@ -119,7 +116,7 @@ class WatchKeeper:
         keys = self.receipts.pin(self.holder.keys())
         report = self.holder.watch_report(dataset.name, identity)
         made = _member(report, "watch", dict)
-        release = signed_watch(made, keys)
+        release = signed_as(WatchRelease, made, keys)
         if release.id != identity:
             raise HolderLied("The holder shows another watch than was asked for. Report it to its administrator.")
         require_marked(release, dataset)
@@ -128,8 +125,8 @@ class WatchKeeper:
         skipped = _member(report, "skipped", list) if "skipped" in report else []
         skips = verified_skips(skipped, keys=keys, watch=release, answers=answers)
         receipt = self.receipts.keep(release.id, canonical_bytes(made))
-        for signed, document in zip((*answers, *skips), (*documents, *skipped), strict=True):
-            self.receipts.keep(signed.id, canonical_bytes(document))
+        for statement, document in zip((*answers, *skips), (*documents, *skipped), strict=True):
+            self.receipts.keep(statement.id, canonical_bytes(document))
         due, pending = report.get("due"), report.get("pending")
         return WatchedVerdict(
             dataset, release, answers, pending if isinstance(pending, int) else None,
@@ -151,16 +148,16 @@ def kept_watches(receipts: Receipts, dataset: str | None = None) -> tuple[KeptWa
     for file in receipts.files():
         try:
             document = parsed(file.read_bytes(), file.name)
-            if "watch" in document:
-                made.append(signed_watch(document, keys))
-            elif "watch_answer" in document:
-                answer = signed_watch_answer(document, keys)
-                answers.setdefault(answer.watch_answer.watch, []).append(answer)
-            elif "watch_skip" in document:
-                skip = signed_watch_skip(document, keys)
-                skips.setdefault(skip.watch_skip.watch, []).append(skip)
+            release = signed(document, keys)
         except (OSError, AuditorError):
             continue
+        match release:
+            case WatchRelease():
+                made.append(release)
+            case WatchAnswerRelease():
+                answers.setdefault(release.watch_answer.watch, []).append(release)
+            case WatchSkipRelease():
+                skips.setdefault(release.watch_skip.watch, []).append(release)
     return tuple(
         KeptWatch(
             one,

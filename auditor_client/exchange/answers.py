@@ -18,7 +18,7 @@ from auditor_client.errors import (
 from auditor_client.exchange.calls import awaited
 from auditor_client.exchange.holder import HolderClient, UnverifiedRelease
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import AnyRelease
+from auditor_client.exchange.verification import ReleaseT
 from auditor_client.text import loss_words, readable
 from shared.contract.approvals import Approval
 from shared.kinds.releases import SigningKey, SigningKeys
@@ -30,7 +30,7 @@ LONGEST_PAUSE_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer(Generic[AnyRelease]):
+class KeptAnswer(Generic[ReleaseT]):
     """A verified release as it came, with its receipt.
 
     Attributes:
@@ -40,7 +40,7 @@ class KeptAnswer(Generic[AnyRelease]):
         key: The public key that signed it.
     """
 
-    release: AnyRelease
+    release: ReleaseT
     document: Mapping[str, Any] = field(repr=False)
     receipt: Path
     key: SigningKey
@@ -78,11 +78,11 @@ class ChargedAnswers:
     def answered(
         self,
         ask: Callable[[HolderClient], UnverifiedRelease],
-        verified: Callable[[Mapping[str, Any], SigningKeys], AnyRelease],
+        verified: Callable[[Mapping[str, Any], SigningKeys], ReleaseT],
         *,
         asked: AskedOnce,
         again: str,
-    ) -> KeptAnswer[AnyRelease]:
+    ) -> KeptAnswer[ReleaseT]:
         """Ask, verify, keep the receipt: in this order.
 
         Args:

@@ -6,7 +6,7 @@ false, as evidence. The keys of first contact are trusted; a later one only if a
 Nothing secret is written: not the auditor's key, and no part of a model but the rules that were asked.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,25 +18,15 @@ from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDa
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.kept_chains import chain_faults
-from auditor_client.exchange.training_verification import signed_training
-from auditor_client.exchange.verification import signed_release
-from auditor_client.exchange.watch_verification import signed_watch, signed_watch_answer, signed_watch_skip
+from auditor_client.exchange.verification import signed
 from auditor_client.tables import Table
 from auditor_client.text import marked_name
 from shared.kinds.handovers import UnvouchedKey, require_vouched
-from shared.kinds.releases import LedgerPosition, Release, SigningKey, SigningKeys
-from shared.kinds.trainings import TrainingRelease
-from shared.kinds.watches import WatchAnswerRelease, WatchRelease, WatchSkipRelease
+from shared.kinds.releases import LedgerPosition, Signed, SigningKey, SigningKeys
 from shared.wire.canonical import sha256_name
 
 _KEYS: Final = "keys.json"
 _REFUSED: Final = "refused"
-KeptRelease = Release | TrainingRelease | WatchRelease | WatchAnswerRelease | WatchSkipRelease
-_SIGNED: Final[Mapping[str, Callable[[Mapping[str, Any], SigningKeys], KeptRelease]]] = {
-    "training": signed_training, "watch": signed_watch, "watch_answer": signed_watch_answer,
-    "watch_skip": signed_watch_skip,
-}  # fmt: skip
-"""What checks a receipt that has a member of that name; others are of plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +37,7 @@ class ReceiptCheck:
     """
 
     file: Path
-    release: KeptRelease | None
+    release: Signed | None
     fault: str | None
 
 
@@ -264,12 +254,11 @@ def _with_chains(checks: Sequence[ReceiptCheck]) -> tuple[ReceiptCheck, ...]:
     )
 
 
-def _read(file: Path, keys: SigningKeys) -> KeptRelease:
+def _read(file: Path, keys: SigningKeys) -> Signed:
     try:
         document = parsed(file.read_bytes(), file.name)
     except (OSError, AuditorError) as error:
         raise ReceiptsDamaged("The file cannot be read as a release. Restore it from a copy.") from error
-    signed = next((check for member, check in _SIGNED.items() if member in document), signed_release)
     release = signed(document, keys)
     if file.stem != release.id.removeprefix("sha256:"):
         raise ReceiptsDamaged(f"The file is not named after the release {release.id} in it. Rename it.")

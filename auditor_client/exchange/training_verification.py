@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.verification import require, require_as_quoted, signed_answer
+from auditor_client.exchange.verification import require, require_as_quoted, signed_as
 from auditor_client.models.boxes import Space, representatives
 from shared.contract.bands import band_of
 from shared.contract.datasets import DatasetDescription
@@ -31,7 +31,6 @@ from shared.kinds.trainings import (
     TrainingQuote,
     TrainingRelease,
     TrainingStep,
-    training_identity,
 )
 from shared.scores.documents import RuleTerm, TableTerm, Terms
 from shared.wire.problems import PlanRefused
@@ -41,19 +40,6 @@ _MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {
     "fair_linear": TrainedTree,
 }  # fmt: skip
 """What each algorithm learns."""
-
-
-def signed_training(document: Mapping[str, Any], keys: SigningKeys) -> TrainingRelease:
-    """Check what a training's release says about itself: its signature, its form and its identity.
-
-    Raises:
-        HolderLied: Naming the fault.
-    """
-    release = signed_answer(document, keys, TrainingRelease)
-    require(release.training.version == release.version, "its training is pinned to another version than it names")
-    name = training_identity(release.training, auditor=release.auditor, dataset=release.dataset)
-    require(release.id == name, "its id is not the identity of its auditor, dataset, version and training")
-    return release
 
 
 def verified_training(
@@ -78,7 +64,7 @@ def verified_training(
     Raises:
         HolderLied: Naming the fault.
     """
-    release = signed_training(document, keys)
+    release = signed_as(TrainingRelease, document, keys)
     require(release.training.document() == training.document(), "it answers another training than was asked")
     require_as_quoted(release, dataset=dataset, auditor=auditor, quote=quote)
     require(release.steps == quote.steps, "its steps are not the quoted ones")

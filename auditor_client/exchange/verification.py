@@ -17,18 +17,23 @@ from auditor_client.exchange.expected_noise import expected_noise, expected_rho_
 from auditor_client.text import first_fault, loss_words, readable
 from shared.contract.datasets import DatasetDescription
 from shared.contract.schema import Schema
-from shared.kinds.plans import Batch, BatchQuote, Plan, Quote, identity
+from shared.kinds.plans import Batch, BatchQuote, Plan, Quote
+from shared.kinds.quotes import QuoteBase
 from shared.kinds.refining import charged_before
-from shared.kinds.releases import AnswerToRequest, BadSignature, Release, ReleasedBatch, SigningKeys, verify_signature
-from shared.kinds.trainings import TrainingQuote, TrainingRelease
-from shared.kinds.watches import WatchAnswerRelease, WatchQuote, WatchRelease, WatchSkipRelease
+from shared.kinds.registry import kind_of
+from shared.kinds.releases import (
+    AnswerToRequest,
+    BadSignature,
+    Release,
+    ReleasedBatch,
+    Signed,
+    SigningKeys,
+    verify_signature,
+)
 from shared.privacy.amounts import NO_LOSS, Loss, parse_nano
 from shared.privacy.charges import AccountTerms
 
-AnyRelease = TypeVar("AnyRelease", Release, TrainingRelease, WatchRelease, WatchAnswerRelease, WatchSkipRelease)
-
-AnyQuote = Quote | TrainingQuote | WatchQuote
-
+ReleaseT = TypeVar("ReleaseT", bound=Signed)
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -58,14 +63,14 @@ def verified_release(
     Raises:
         HolderLied: Naming the fault. Else every count belongs to the group and the cell that the plan says.
     """
-    release = signed_release(document, keys)
+    release = signed_as(Release, document, keys)
     require(release.plan.document() == plan.document(), "it answers another plan than was asked")
     require_as_quoted(release, dataset=dataset, auditor=auditor, quote=quote)
     _check_batches(release, quote, dataset, schema, refined)
     return release
 
 
-def require_as_quoted(release: AnswerToRequest, *, dataset: DatasetDescription, auditor: str, quote: AnyQuote) -> None:
+def require_as_quoted(release: AnswerToRequest, *, dataset: DatasetDescription, auditor: str, quote: QuoteBase) -> None:
     """Check that a release of any kind is about the dataset that was asked about, for who asked, at the quoted price.
 
     Raises:
@@ -82,7 +87,7 @@ def require_as_quoted(release: AnswerToRequest, *, dataset: DatasetDescription, 
     require(release.rehearsal == quote.rehearsal, "it would cost something else than the quote said")
 
 
-def require_marked(answer: AnyQuote | AnswerToRequest, dataset: DatasetDescription) -> None:
+def require_marked(answer: QuoteBase | AnswerToRequest, dataset: DatasetDescription) -> None:
     """Check that an answer about invented people says so and was not charged, and that no other says so.
 
     Raises:
@@ -96,21 +101,17 @@ def require_marked(answer: AnyQuote | AnswerToRequest, dataset: DatasetDescripti
     require(answer.charge.is_nothing, "it is of a rehearsal, and was charged")
 
 
-def signed_release(document: Mapping[str, Any], keys: SigningKeys) -> Release:
-    """Check what a release says about itself: its signature, its form and its identity.
+def signed(document: Mapping[str, Any], keys: SigningKeys) -> Signed:
+    """Check what a release of any kind says about itself: its signature, form, entry, key and identity.
 
     Raises:
         HolderLied: Naming the fault.
     """
-    release = signed_answer(document, keys, Release)
-    require(release.plan.version == release.version, "its plan is pinned to another version than it names")
-    name = identity(auditor=release.auditor, dataset=release.dataset, plan=release.plan)
-    require(release.id == name, "its id is not the identity of its auditor, dataset, version and plan")
-    return release
+    return signed_as(kind_of(document).release, document, keys)
 
 
-def signed_answer(document: Mapping[str, Any], keys: SigningKeys, kind: type[AnyRelease]) -> AnyRelease:
-    """Check what a release of any kind says about itself, but for its identity: its signature, form, entry and key.
+def signed_as(kind: type[ReleaseT], document: Mapping[str, Any], keys: SigningKeys) -> ReleaseT:
+    """Check the same of a release of one kind.
 
     Raises:
         HolderLied: Naming the fault.
@@ -131,6 +132,10 @@ def signed_answer(document: Mapping[str, Any], keys: SigningKeys, kind: type[Any
     )
     key = next(key for key in keys.keys if key.id == release.key)
     require(key.valid_to is None or release.created <= key.valid_to, "its key was no longer valid when it was made")
+    if release.fault is not None:
+        raise _lie(release.fault)
+    identified = release.id == release.expected_id
+    require(identified, f"its id is not the identity of its auditor, dataset, version and {release.kind}")
     return release
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from auditor_client.exchange.expected_noise import is_expected, not_below
-from auditor_client.exchange.verification import require, require_as_quoted, require_marked, signed_answer
+from auditor_client.exchange.verification import require, require_as_quoted, require_marked, signed_as
 from auditor_client.text import loss_words
 from shared.contract.datasets import DatasetDescription
 from shared.contract.schema import Group
@@ -23,56 +23,10 @@ from shared.kinds.watches import (
     WatchQuote,
     WatchRelease,
     WatchSkipRelease,
-    watch_answer_identity,
-    watch_identity,
-    watch_skip_identity,
 )
-from shared.privacy.amounts import NANO_PER_UNIT, NO_LOSS
+from shared.privacy.amounts import NANO_PER_UNIT
 from shared.privacy.charges import Charge
 from shared.privacy.noise import DiscreteLaplaceNoise
-
-
-def signed_watch(document: Mapping[str, Any], keys: SigningKeys) -> WatchRelease:
-    """Check what a watch's release says about itself: its signature, its form and its identity.
-
-    Raises:
-        HolderLied: Naming the fault.
-    """
-    release = signed_answer(document, keys, WatchRelease)
-    require(release.watch.version == release.version, "its watch is pinned to another version than it names")
-    name = watch_identity(release.watch, auditor=release.auditor, dataset=release.dataset)
-    require(release.id == name, "its id is not the identity of its auditor, dataset, version and watch")
-    return release
-
-
-def signed_watch_answer(document: Mapping[str, Any], keys: SigningKeys) -> WatchAnswerRelease:
-    """The same of a watch's answer; it may have cost nothing.
-
-    Raises:
-        HolderLied: Naming the fault.
-    """
-    release = signed_answer(document, keys, WatchAnswerRelease)
-    name = watch_answer_identity(
-        release.watch_answer.watch, auditor=release.auditor, dataset=release.dataset, version=release.version
-    )
-    require(release.id == name, "its id is not the identity of its auditor, dataset, version and watch")
-    require(release.price == NO_LOSS, "an answer of a watch was charged, which setting it has paid for")
-    return release
-
-
-def signed_watch_skip(document: Mapping[str, Any], keys: SigningKeys) -> WatchSkipRelease:
-    """The same of a statement that versions are not answered.
-
-    Raises:
-        HolderLied: Naming the fault.
-    """
-    release = signed_answer(document, keys, WatchSkipRelease)
-    skip = release.watch_skip
-    name = watch_skip_identity(skip.watch, auditor=release.auditor, dataset=release.dataset, last=skip.last)
-    require(release.id == name, "its id is not the identity of its auditor, dataset, version and watch")
-    require(release.version == skip.last and skip.first <= skip.last, "it skips other versions than it names")
-    require(release.price == NO_LOSS, "a version that is not answered was charged")
-    return release
 
 
 def check_watch_quote(quote: WatchQuote, *, watch: Watch, dataset: DatasetDescription) -> None:
@@ -114,7 +68,7 @@ def verified_watch(
     Raises:
         HolderLied: Naming the fault.
     """
-    release = signed_watch(document, keys)
+    release = signed_as(WatchRelease, document, keys)
     require(release.watch.document() == watch.document(), "it sets another watch than was asked")
     require_as_quoted(release, dataset=dataset, auditor=auditor, quote=quote)
     _check_noise(release.groups, release.sensitivity, release.noise, watch, dataset)
@@ -129,7 +83,7 @@ def verified_answers(
     Raises:
         HolderLied: Naming the fault.
     """
-    answers = tuple(signed_watch_answer(document, keys) for document in documents)
+    answers = tuple(signed_as(WatchAnswerRelease, document, keys) for document in documents)
     require_own_answers(answers, watch)
     return answers
 
@@ -169,7 +123,7 @@ def verified_skips(
     Raises:
         HolderLied: Naming the fault.
     """
-    skips = tuple(signed_watch_skip(document, keys) for document in documents)
+    skips = tuple(signed_as(WatchSkipRelease, document, keys) for document in documents)
     require_own_skips(skips, watch, answers)
     return skips
 

@@ -20,7 +20,7 @@ import httpx
 
 from holder_service.privacy_audit.over_http import AUDITOR, AuditFailed, HolderUnderAudit
 from shared.contract.relations import Relation
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 
 ASKED: Final = ("latency", "created", "text")
 """What the answer itself shows: when it comes, the time that it carries, and all else but its noise."""
@@ -155,7 +155,7 @@ class Watcher:
         path = f"/v1/datasets/{dataset}"
         body = self._pair.plan(side, number)
         plan = Plan.model_validate({**body, "version": 1})
-        name = identity(auditor=AUDITOR, dataset=dataset, plan=plan)
+        name = plan.identity(auditor=AUDITOR, dataset=dataset)
         looks = _Looks(looking, path, name) if looking is not None else None
         with ThreadPoolExecutor(1) as watching:
             sent_s, sent_at = time.monotonic(), time.time()

@@ -11,8 +11,8 @@ from holder_service.domain.ledger import loss_columns
 from holder_service.storage.tables import approvals, datasets
 from shared.contract.approvals import ApprovalState, ApprovedKind
 from shared.contract.relations import Relation
-from shared.kinds.plans import identity_of_document
 from shared.privacy.amounts import Loss
+from shared.wire.identities import identity_of_document
 
 IN_FORCE: Final[tuple[ApprovalState, ...]] = ("waiting", "approved", "declined")
 """What is not over, unless time or records have moved on."""

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, bindparam, func, insert, select
 
 from holder_service.storage.prepared import Prepared
 from holder_service.storage.tables import entries, releases
-from shared.kinds.plans import AskedKind
 from shared.wire import limits
+from shared.wire.identities import KindName
 
 _BY_IDENTITY = select(releases).where(releases.c.id == bindparam("identity"))
 _FIND = Prepared(_BY_IDENTITY)
@@ -23,7 +23,7 @@ _FIND_OWN = Prepared(
 _FINER = Prepared(select(releases.c.id).where(releases.c.refines == bindparam("identity")))
 _INSERT = Prepared(insert(releases))
 
-Kind = AskedKind
+Kind = KindName
 """What was asked; its release has a member of that name."""
 
 

@@ -17,13 +17,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
 
-from shared.contract.rehearsals import Rehearsed
 from shared.contract.repeated_predicates import counted, read_alike_once
 from shared.contract.rules import Cell, Predicate
 from shared.contract.schema import Group, Schema
+from shared.kinds.quotes import QuoteBase
 from shared.privacy.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss, Rho
 from shared.privacy.noise import Noise
-from shared.wire import canonical, limits
+from shared.wire import limits
 from shared.wire.problems import InvalidPlan, PlanRefused, TooLarge, UnknownColumn
 from shared.wire.request_model import ContractModel, PinnedModel, RequestModel
 from shared.wire.text import ColumnId, Name, ReleaseId, Text
@@ -261,52 +261,11 @@ class BatchQuote(ContractModel):
     """The distribution of the noise on every count."""
 
 
-class Quote(ContractModel):
+class Quote(QuoteBase):
     """A plan's price: the same whatever the records are, and it touches neither records nor budget."""
 
-    dataset: str
-    """The dataset that was asked about."""
-    version: int | None
-    """The version of the records that is meant; null where none are loaded."""
-    relation: str
-    """The population's neighbouring relation: what ε is about."""
-    charge: Loss
-    """What a release of the plan would charge, unless it was answered before: of a refinement the difference."""
     batches: tuple[BatchQuote, ...]
     """The price of each batch, in the plan's order."""
-    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
-    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
-
-    @property
-    def price(self) -> Loss:
-        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
-        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
-
-
-def identity(*, auditor: str, dataset: str, plan: Plan) -> str:
-    """The name of the one release that answers a plan: "sha256:<hex>" (2-privacy §3, *Identity*).
-
-    Args:
-        auditor: Who asks.
-        dataset: About whom.
-        plan: Pinned to a version of the records.
-
-    Raises:
-        ValueError: The plan is not pinned.
-    """
-    document = canonical.canonical_bytes(plan.document())
-    return identity_of_document(document, auditor=auditor, dataset=dataset, version=plan.pinned_version)
-
-
-AskedKind = Literal["plan", "training", "watch", "watch_answer", "watch_skip"]
-"""What a release answers; its identity has the document under that name."""
-
-
-def identity_of_document(document: bytes, *, auditor: str, dataset: str, version: int, kind: AskedKind = "plan") -> str:
-    """The same of the canonical bytes of a pinned plan, or of what else is asked under the name of its kind."""
-    names = {"auditor": auditor, "dataset": dataset, "version": version}
-    members = {name: canonical.canonical_bytes(value) for name, value in names.items()}
-    return canonical.sha256_name(canonical.object_bytes({**members, kind: document}))
 
 
 def check_size(plan: Plan) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -29,8 +29,9 @@ from shared.contract.rehearsals import Rehearsed
 from shared.kinds.plans import BatchQuote, Plan
 from shared.privacy.amounts import NO_LOSS, Loss
 from shared.wire import canonical
+from shared.wire.identities import KindName
 from shared.wire.nonces import Nonce
-from shared.wire.request_model import ContractModel
+from shared.wire.request_model import ContractModel, PinnedModel
 
 SIGNATURE_PREFIX: Final = "ed25519:"
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -73,6 +74,9 @@ class LedgerPosition(ContractModel):
 class AnswerToRequest(ContractModel):
     """What every release says before its charge is entered, whatever was asked."""
 
+    kind: ClassVar[KindName]
+    """The member that says what was asked."""
+
     id: str
     """The identity of what was asked, for this auditor, dataset and version: "sha256:" and 64 hexadecimal digits."""
     dataset: str
@@ -95,9 +99,29 @@ class AnswerToRequest(ContractModel):
         """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
         return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
+    @property
+    def expected_id(self) -> str:
+        """The id that follows from what the release says.
+
+        Raises:
+            ValueError: The request in it is not pinned to a version.
+        """
+        request: PinnedModel = getattr(self, self.kind)
+        return request.identity(auditor=self.auditor, dataset=self.dataset)
+
+    @property
+    def fault(self) -> str | None:
+        """What in the release contradicts the rest of it, for people; `None` if nothing does."""
+        request: PinnedModel = getattr(self, self.kind)
+        if request.version != self.version:
+            return f"its {self.kind} is pinned to another version than it names"
+        return None
+
 
 class Answer(AnswerToRequest):
     """What the release of a plan says before its charge is entered: all that the ledger's entry holds the digest of."""
+
+    kind: ClassVar[KindName] = Plan.kind
 
     plan: Plan
     """The plan in canonical form, pinned to the version."""
@@ -129,11 +153,15 @@ class Entered(ContractModel):
     """The id of the signing key; `GET /v1/keys` lists them."""
 
 
-class Release(Answer, Entered):
-    """The answer to a plan. Fields that this version does not know are ignored."""
+class Signed(AnswerToRequest, Entered):
+    """The envelope of every release: what each says of its request and its entry, and the signature over all of it."""
 
     signature: str
     """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
+
+
+class Release(Answer, Signed):
+    """The answer to a plan. Fields that this version does not know are ignored."""
 
     def batch(self, name: str) -> ReleasedBatch:
         """The batch of a name.

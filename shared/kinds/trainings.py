@@ -15,15 +15,15 @@ from typing import Annotated, ClassVar, Literal, Self, TypeVar
 from pydantic import Field, StrictFloat, StrictInt, model_validator
 
 from shared.contract.bands import check_bands, plain_starts
-from shared.contract.rehearsals import Rehearsed
 from shared.contract.rules import Cell, require_nameable
 from shared.contract.schema import Column, Group, Schema
-from shared.kinds.plans import identity_of_document
-from shared.kinds.releases import AnswerToRequest, Entered
+from shared.kinds.quotes import QuoteBase
+from shared.kinds.releases import AnswerToRequest, Signed
 from shared.privacy.amounts import NANO_PER_UNIT, Epsilon, Factor, Loss, Probability, Share
 from shared.privacy.noise import DiscreteLaplaceNoise
 from shared.scores.documents import Axis, Document
-from shared.wire import canonical, limits
+from shared.wire import limits
+from shared.wire.identities import KindName
 from shared.wire.problems import InvalidPlan, UnknownColumn
 from shared.wire.request_model import ContractModel, PinnedModel, RequestModel
 from shared.wire.text import Name, Text
@@ -266,26 +266,11 @@ class TrainingStep(ContractModel):
     """Of the noise: in people, for sums in their unit."""
 
 
-class TrainingQuote(ContractModel):
+class TrainingQuote(QuoteBase):
     """A training's price: the same whatever the records are, and it touches neither records nor budget."""
 
-    dataset: str
-    """The dataset that was asked about."""
-    version: int | None
-    """The version of the records that is meant; null where none are loaded."""
-    relation: str
-    """The population's neighbouring relation: what ε is about."""
-    charge: Loss
-    """What the training would charge, unless it was answered before."""
     steps: tuple[TrainingStep, ...]
     """How ε is divided, in order."""
-    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
-    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
-
-    @property
-    def price(self) -> Loss:
-        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
-        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
 
 class TrainedLeaf(ContractModel):
@@ -344,6 +329,8 @@ class TrainedCounts(ContractModel):
 class TrainingAnswer(AnswerToRequest):
     """What a release of a training says before its charge is entered."""
 
+    kind: ClassVar[KindName] = Training.kind
+
     training: Training
     """The training in canonical form, pinned to the version."""
     steps: tuple[TrainingStep, ...]
@@ -354,20 +341,5 @@ class TrainingAnswer(AnswerToRequest):
     """Of a tree that is to be decided by its leaves' counts, these."""
 
 
-class TrainingRelease(TrainingAnswer, Entered):
+class TrainingRelease(TrainingAnswer, Signed):
     """The answer to a training. Fields that this version does not know are ignored."""
-
-    signature: str
-    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
-
-
-def training_identity(training: Training, *, auditor: str, dataset: str) -> str:
-    """The name of the one release that answers a training: "sha256:<hex>".
-
-    Raises:
-        ValueError: The training is not pinned.
-    """
-    return identity_of_document(
-        canonical.canonical_bytes(training.document()),
-        auditor=auditor, dataset=dataset, version=training.pinned_version, kind=training.kind,
-    )  # fmt: skip

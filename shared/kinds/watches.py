@@ -13,14 +13,15 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field, StrictBool, StrictInt, model_validator
 
-from shared.contract.rehearsals import Rehearsed
 from shared.contract.rules import Cell
 from shared.contract.schema import Group, Schema
-from shared.kinds.plans import Batch, Laplace, Plan, identity_of_document
-from shared.kinds.releases import AnswerToRequest, Entered
+from shared.kinds.plans import Batch, Laplace, Plan
+from shared.kinds.quotes import QuoteBase
+from shared.kinds.releases import AnswerToRequest, Signed
 from shared.privacy.amounts import Epsilon, Loss, Probability
 from shared.privacy.noise import DiscreteLaplaceNoise
 from shared.wire import canonical, limits
+from shared.wire.identities import KindName, identity_of_document
 from shared.wire.problems import InvalidPlan, UnknownColumn
 from shared.wire.request_model import ContractModel, PinnedModel
 from shared.wire.text import ColumnId, Text
@@ -113,34 +114,21 @@ class WatchNoise(ContractModel):
     """On each version's distance: drawn anew, and kept secret."""
 
 
-class WatchQuote(ContractModel):
+class WatchQuote(QuoteBase):
     """A watch's price: the same whatever the records are, and it touches neither records nor budget."""
 
-    dataset: str
-    """The dataset that was asked about."""
-    version: int | None
-    """The first version of the records that would be answered; null where none are loaded."""
-    relation: str
-    """The population's neighbouring relation: what ε is about."""
-    charge: Loss
-    """What setting it would charge, unless it is set already."""
     groups: tuple[Group, ...]
     """The groups that are compared, in order."""
     sensitivity: int
     """By how many people one person moves the distance at most."""
     noise: WatchNoise
     """Of its answers."""
-    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
-    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
-
-    @property
-    def price(self) -> Loss:
-        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
-        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
 
 class WatchSet(AnswerToRequest):
     """What the release of a watch says before its charge is entered: that it is set."""
+
+    kind: ClassVar[KindName] = Watch.kind
 
     watch: Watch
     """The watch in canonical form, pinned to the first version."""
@@ -152,11 +140,8 @@ class WatchSet(AnswerToRequest):
     """Of its answers."""
 
 
-class WatchRelease(WatchSet, Entered):
+class WatchRelease(WatchSet, Signed):
     """A watch as it was set. Fields that this version does not know are ignored."""
-
-    signature: str
-    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
 
 
 class WatchStatement(ContractModel):
@@ -171,15 +156,26 @@ class WatchStatement(ContractModel):
 class WatchAnswer(AnswerToRequest):
     """An answer of a watch before it is entered; it is charged nothing."""
 
+    kind: ClassVar[KindName] = ANSWER_KIND
+
     watch_answer: WatchStatement
     """What it says."""
 
+    @property
+    def expected_id(self) -> str:
+        """The id of the one answer of its watch about this version."""
+        return statement_identity(
+            self.kind, self.watch_answer.watch, auditor=self.auditor, dataset=self.dataset, version=self.version
+        )
 
-class WatchAnswerRelease(WatchAnswer, Entered):
+    @property
+    def fault(self) -> str | None:
+        """What in the answer contradicts the rest of it, for people; `None` if nothing does."""
+        return None if self.price.is_nothing else "an answer of a watch was charged, which setting it has paid for"
+
+
+class WatchAnswerRelease(WatchAnswer, Signed):
     """An answer of a watch about one version of the records. Fields that this version does not know are ignored."""
-
-    signature: str
-    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
 
 
 class WatchSkip(ContractModel):
@@ -202,15 +198,27 @@ class WatchSkip(ContractModel):
 class WatchSkipped(AnswerToRequest):
     """What is said of versions that are not answered, before it is entered; it is charged nothing."""
 
+    kind: ClassVar[KindName] = SKIP_KIND
+
     watch_skip: WatchSkip
     """What it says; the release's `version` is the last of them."""
 
+    @property
+    def expected_id(self) -> str:
+        """The id of the one statement of its watch about versions up to the last one."""
+        skip = self.watch_skip
+        return statement_identity(self.kind, skip.watch, auditor=self.auditor, dataset=self.dataset, version=skip.last)
 
-class WatchSkipRelease(WatchSkipped, Entered):
+    @property
+    def fault(self) -> str | None:
+        """What in the statement contradicts the rest of it, for people; `None` if nothing does."""
+        if not (self.version == self.watch_skip.last and self.watch_skip.first <= self.watch_skip.last):
+            return "it skips other versions than it names"
+        return None if self.price.is_nothing else "a version that is not answered was charged"
+
+
+class WatchSkipRelease(WatchSkipped, Signed):
     """A signed statement that versions were not answered. Fields that this version does not know are ignored."""
-
-    signature: str
-    """Of the RFC 8785 bytes of the release without this member: "ed25519:" and base64."""
 
 
 class WatchReport(ContractModel):
@@ -228,25 +236,15 @@ class WatchReport(ContractModel):
     """When its answer is there at the earliest, in UTC; null where none is to be."""
 
 
-def watch_identity(watch: Watch, *, auditor: str, dataset: str) -> str:
-    """The name of the one watch that is asked so: "sha256:<hex>".
+def statement_identity(kind: KindName, watch: str, *, auditor: str, dataset: str, version: int) -> str:
+    """Return the id of the one statement of a kind that a watch makes about a version of the records.
 
-    Raises:
-        ValueError: The watch is not pinned.
+    Args:
+        kind: `ANSWER_KIND` or `SKIP_KIND`.
+        watch: The id of the watch.
+        auditor: The account that set the watch.
+        dataset: The dataset that it is about.
+        version: The version of the records; the last one of several.
     """
-    return identity_of_document(
-        canonical.canonical_bytes(watch.document()),
-        auditor=auditor, dataset=dataset, version=watch.pinned_version, kind=watch.kind,
-    )  # fmt: skip
-
-
-def watch_answer_identity(watch: str, *, auditor: str, dataset: str, version: int) -> str:
-    """The name of the one answer of a watch about a version of the records."""
     document = canonical.canonical_bytes({"watch": watch})
-    return identity_of_document(document, auditor=auditor, dataset=dataset, version=version, kind=ANSWER_KIND)
-
-
-def watch_skip_identity(watch: str, *, auditor: str, dataset: str, last: int) -> str:
-    """The name of the one statement of a watch about versions up to one that are not answered."""
-    document = canonical.canonical_bytes({"watch": watch})
-    return identity_of_document(document, auditor=auditor, dataset=dataset, version=last, kind=SKIP_KIND)
+    return identity_of_document(document, auditor=auditor, dataset=dataset, version=version, kind=kind)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from shared.wire import limits
+from shared.wire.canonical import canonical_bytes
+from shared.wire.identities import KindName, identity_of_document
 
 
 def refuse_many_fields(data: Any) -> Any:
@@ -50,7 +52,7 @@ class PinnedModel(RequestModel):
     """
 
     if TYPE_CHECKING:
-        kind: ClassVar[str]
+        kind: ClassVar[KindName]
         version: int | None
 
     def pinned(self, version: int) -> Self:
@@ -71,3 +73,18 @@ class PinnedModel(RequestModel):
     def document(self) -> dict[str, Any]:
         """The canonical document: defaults filled in, absent values left out."""
         return self.model_dump(mode="json", exclude_none=True)
+
+    def identity(self, *, auditor: str, dataset: str) -> str:
+        """Return the id of the one release that answers this request: "sha256:" and 64 hexadecimal digits.
+
+        Args:
+            auditor: The account that asks.
+            dataset: The dataset that the request is about.
+
+        Raises:
+            ValueError: The request is not pinned to a version.
+        """
+        return identity_of_document(
+            canonical_bytes(self.document()),
+            auditor=auditor, dataset=dataset, version=self.pinned_version, kind=self.kind,
+        )  # fmt: skip

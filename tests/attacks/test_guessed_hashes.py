@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 from shared.kinds.releases import answer_digest
 from shared.wire import canonical
 from testing.holders import TestedHolder, running_holder
@@ -65,7 +65,7 @@ class Guesser:
     def plans(self) -> Iterator[str]:
         """Digests of the other's plan: alone, and its identity."""
         asked = Plan.model_validate(self.answer["plan"])
-        yield identity(auditor="ADR", dataset="register", plan=asked)
+        yield asked.identity(auditor="ADR", dataset="register")
         yield canonical.digest(asked.document())
 
     def answers(self) -> Iterator[str]:

@@ -19,11 +19,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from auditor_client.errors import HolderLied, NotFound
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
-from auditor_client.exchange.verification import check_quote, signed_release, verified_release
+from auditor_client.exchange.verification import check_quote, signed_as, verified_release
 from shared.contract.datasets import DatasetDescription
-from shared.kinds.plans import Plan, Quote, identity
+from shared.kinds.plans import Plan, Quote
 from shared.kinds.releases import LedgerPosition, Release, SigningKeys, signature_of, signed_bytes
-from shared.kinds.watches import watch_answer_identity
+from shared.kinds.watches import ANSWER_KIND, statement_identity
 
 Document = dict[str, Any]
 Lie = Callable[[Document, Document], object]
@@ -61,9 +61,9 @@ def renamed(document: Document) -> Document:
     """A release under the identity that its plan has now, or its answer of a watch."""
     about = {"auditor": document["auditor"], "dataset": document["dataset"]}
     if "watch_answer" in document:
-        name = watch_answer_identity(document["watch_answer"]["watch"], **about, version=document["version"])
+        name = statement_identity(ANSWER_KIND, document["watch_answer"]["watch"], **about, version=document["version"])
     else:
-        name = identity(**about, plan=Plan.model_validate(document["plan"]))
+        name = Plan.model_validate(document["plan"]).identity(**about)
     return {**document, "id": name}
 
 
@@ -101,7 +101,7 @@ def released(folder: str, index: int) -> Document:
 
 
 FIRST, SECOND, THIRD = (released("v1-refining", index) for index in (8, 9, 10))
-REFINED: Final = Exchange("v1-refining", 9, signed_release(signed(FIRST), KEYS))
+REFINED: Final = Exchange("v1-refining", 9, signed_as(Release, signed(FIRST), KEYS))
 IN_RHO: Final = Exchange("v1-rho", 9)
 
 

@@ -19,7 +19,7 @@ import pytest
 from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.web.rest import releasing
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 from testing.holders import TestedHolder
 from testing.registers import plan
 
@@ -50,7 +50,7 @@ def count_slowly(monkeypatch: pytest.MonkeyPatch, count_s: float) -> None:
 def look(holder: TestedHolder, body: dict[str, Any]) -> tuple[Any, ...]:
     """All that an auditor can see of a release on a second connection."""
     asked = Plan.model_validate({**body, "version": 1})
-    name = identity(auditor="ADR", dataset="register", plan=asked)
+    name = asked.identity(auditor="ADR", dataset="register")
     return (
         holder.auditor("GET", f"/datasets/register/releases/{name}").status_code,
         len(holder.auditor("GET", "/datasets/register/releases").json()["releases"]),

@@ -23,7 +23,7 @@ from holder_service.storage.database import Database
 from holder_service.storage.tables import entries
 from shared.contract.datasets import DatasetDescription
 from shared.kinds.handovers import require_vouched
-from shared.kinds.plans import Plan, Quote, identity
+from shared.kinds.plans import Plan, Quote
 from shared.kinds.releases import (
     Answer,
     AnswerToRequest,
@@ -34,15 +34,15 @@ from shared.kinds.releases import (
     answer_digest,
     verify_signature,
 )
-from shared.kinds.trainings import Training, TrainingAnswer, TrainingQuote, training_identity
+from shared.kinds.trainings import Training, TrainingAnswer, TrainingQuote
 from shared.kinds.watches import (
+    ANSWER_KIND,
     Watch,
     WatchAnswer,
     WatchQuote,
     WatchRelease,
     WatchSet,
-    watch_answer_identity,
-    watch_identity,
+    statement_identity,
 )
 from shared.wire.canonical import canonical_bytes
 from tests.contract.__main__ import main
@@ -122,7 +122,7 @@ def replayed(folder: Path, documents: list[Document]) -> list[Document]:
 def test_a_plan_as_it_was_sent_has_the_identity_that_it_had(recorded: Recorded) -> None:
     for line, release in zip(recorded.plans, recorded.releases, strict=True):
         plan = Plan.model_validate(line["sent"]).pinned(line["version"])
-        assert identity(auditor=line["auditor"], dataset=line["dataset"], plan=plan) == line["identity"]
+        assert plan.identity(auditor=line["auditor"], dataset=line["dataset"]) == line["identity"]
         assert plan.document() == json.loads(release)["plan"]
         assert Plan.model_validate(plan.document()) == plan
 
@@ -156,7 +156,7 @@ def test_a_training_has_the_identity_the_price_and_the_bytes_that_it_had(recorde
     messages = zip(recorded.trainings, recorded.training_quotes, recorded.training_releases, strict=True)
     for line, quoted, sent in messages:
         training = Training.model_validate(line["sent"]).pinned(line["version"])
-        assert training_identity(training, auditor=line["auditor"], dataset=line["dataset"]) == line["identity"]
+        assert training.identity(auditor=line["auditor"], dataset=line["dataset"]) == line["identity"]
         document = json.loads(sent)
         assert training.document() == document["training"]
         quote, dataset = TrainingQuote.model_validate(quoted), recorded.datasets[line["dataset"]]
@@ -181,7 +181,7 @@ def test_there_is_a_set_with_refined_releases() -> None:
 def test_a_watch_and_its_answers_have_the_identity_and_the_bytes_that_they_had(recorded: Recorded) -> None:
     for line, quoted, report in zip(recorded.watches, recorded.watch_quotes, recorded.watch_reports, strict=True):
         watch, made = Watch.model_validate(line["sent"]).pinned(line["version"]), report["watch"]
-        assert watch_identity(watch, auditor=line["auditor"], dataset=line["dataset"]) == line["identity"] == made["id"]
+        assert watch.identity(auditor=line["auditor"], dataset=line["dataset"]) == line["identity"] == made["id"]
         assert watch.document() == made["watch"]
         assert WatchQuote.model_validate(quoted).noise == WatchRelease.model_validate(made).noise
         kinds: list[type[AnswerToRequest]] = [WatchSet, *[WatchAnswer] * len(report["answers"])]
@@ -191,8 +191,8 @@ def test_a_watch_and_its_answers_have_the_identity_and_the_bytes_that_they_had(r
             assert answer.digest == answer_digest(document)
         for answered in report["answers"]:
             assert answered["watch_answer"]["watch"] == made["id"]
-            assert answered["id"] == watch_answer_identity(
-                made["id"], auditor=line["auditor"], dataset=line["dataset"], version=answered["version"]
+            assert answered["id"] == statement_identity(
+                ANSWER_KIND, made["id"], auditor=line["auditor"], dataset=line["dataset"], version=answered["version"]
             )
 
 

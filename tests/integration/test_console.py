@@ -18,14 +18,14 @@ from fastapi.routing import APIRoute
 from holder_service.services.accounts.logins import SESSION_LIFETIME
 from holder_service.web.console import approvals, auditors, budgets, datasets, ledger, loads, log_in, overview
 from holder_service.web.console.log_in import FAILURES_MAX
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 from testing.console_visitors import Page, Visitor, visitor
 from testing.holders import TestedHolder, opened, running_holder
 from testing.registers import DECLARATION, linked_column, plan, register_csv
 from testing.tampering import lose_the_anchored_entry
 
 TO_APPROVE: Final = plan(draw=7, version=1)
-REQUEST_ID: Final = identity(auditor="ADR", dataset="register", plan=Plan.model_validate(TO_APPROVE))
+REQUEST_ID: Final = Plan.model_validate(TO_APPROVE).identity(auditor="ADR", dataset="register")
 REQUEST: Final = f"/console/approvals/{REQUEST_ID}"
 PAGES: Final = (
     "/console", "/console/datasets", "/console/declare", "/console/datasets/register",

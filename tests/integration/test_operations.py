@@ -19,12 +19,13 @@ from typer.testing import CliRunner
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import signed_release
+from auditor_client.exchange.verification import signed_as
 from holder_service.cli import app
 from holder_service.services.datasets.overlaps import find_overlaps
 from holder_service.services.running.backup import back_up
 from holder_service.services.running.holder import Holder
 from holder_service.settings.holder import Settings
+from shared.kinds.releases import Release
 from testing.holders import Served, TestedHolder, forked, opened, running_holder, serving, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan, register_csv
@@ -223,7 +224,9 @@ def test_a_restore_from_before_rotations_is_healed_by_as_many(stopped: TestedHol
         assert [after.admin("POST", "/signing-keys").json()["id"] for _ in range(3)] == rotated
         assert len(receipts.pin(after.published_keys()).keys) == 4
         assert after.release(plan(draw=5)).json()["key"] == rotated[-1]
-        assert signed_release(lost, receipts.pinned()).key == rotated[-1], "the lost entry's receipt proves the loss"
+        assert signed_as(Release, lost, receipts.pinned()).key == rotated[-1], (
+            "the lost entry's receipt proves the loss"
+        )
         assert after.admin("POST", "/ledger/verify").json()["reason"] is None
 
 

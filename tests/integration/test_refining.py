@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 from shared.kinds.releases import Release
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder
@@ -30,7 +30,7 @@ def test_a_refinement_charges_the_difference_and_names_what_it_refines(holder: T
     assert answer.status_code == 201, answer.text
     release = Release.model_validate(answer.json())
     asked = Plan.model_validate(refining(first, "0.4"))
-    assert release.id == identity(auditor="ADR", dataset="register", plan=asked) != first.json()["id"]
+    assert release.id == asked.identity(auditor="ADR", dataset="register") != first.json()["id"]
     assert release.plan.refines == first.json()["id"]
     assert release.charge.document() == {"epsilon": "0.3", "delta": "0"}
     assert [(batch.epsilon, batch.noise.scale) for batch in release.batches] == [("0.3", pytest.approx(2.5))]  # type: ignore[union-attr]

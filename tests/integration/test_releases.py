@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 from shared.kinds.releases import Release, SigningKeys, verify_signature
 from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.holders import TestedHolder, running_holder
@@ -23,7 +23,7 @@ def test_a_plan_is_answered_charged_and_signed(holder: TestedHolder) -> None:
     assert answer.status_code == 201
     release = Release.model_validate(answer.json())
     asked = Plan.model_validate(plan(epsilon="0.1")).pinned(1)
-    assert release.id == identity(auditor="ADR", dataset="register", plan=asked)
+    assert release.id == asked.identity(auditor="ADR", dataset="register")
     assert release.plan == asked
     assert (release.relation, release.version) == ("add_remove", 1)
     assert release.batches[0].groups == (("Female",), ("Male",))

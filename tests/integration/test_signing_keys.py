@@ -13,9 +13,10 @@ import pytest
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, check_receipts
-from auditor_client.exchange.verification import signed_release
+from auditor_client.exchange.verification import signed_as
 from holder_service.domain.errors import Conflict
 from holder_service.services.running.holder import Holder, NotInitialised, initialise, replace_lost_key
+from shared.kinds.releases import Release
 from testing.holders import FORKING, TestedHolder, forked, running_holder, stopped_holder
 from testing.refusals import refused
 from testing.registers import plan
@@ -48,7 +49,7 @@ def test_a_new_key_signs_at_once_and_the_one_before_ends(holder: TestedHolder) -
     assert second.handover is not None
     assert (first.handover, second.handover.by) == (None, first.id)
     for release in (before, after):
-        signed_release(release, holder.published_keys())
+        signed_as(Release, release, holder.published_keys())
     assert holder.release(plan(draw=1)).json() == before, "a stored answer keeps its signature"
     assert holder.admin("POST", "/ledger/verify").json()["reason"] is None
 
@@ -97,7 +98,7 @@ def test_rotations_at_the_same_time_leave_one_chain(
     assert len(found.keys) == 1 + statuses.count(201)
     assert [key.id for key in found.keys if key.valid_to is None] == [found.keys[-1].id]
     for release in releases:
-        signed_release(release.json(), found)
+        signed_as(Release, release.json(), found)
 
 
 def test_releases_while_keys_rotate_are_signed_with_the_key_of_their_time(
@@ -111,7 +112,7 @@ def test_releases_while_keys_rotate_are_signed_with_the_key_of_their_time(
 
         published = auditor.keys()
         for answer in asked:
-            signed_release(answer.result().json(), published)
+            signed_as(Release, answer.result().json(), published)
 
 
 @pytest.mark.slow
@@ -162,7 +163,7 @@ def test_killed_in_the_midst_of_rotations_the_holder_still_works(tmp_path: Path,
         with holder.reopened() as after:
             answer = after.release(plan(epsilon="0.001", draw=next(draws)))
             assert answer.status_code == 201, answer.text
-            signed_release(answer.json(), receipts.pin(after.published_keys()))
+            signed_as(Release, answer.json(), receipts.pin(after.published_keys()))
             rotate(after)
             assert after.admin("POST", "/ledger/verify").json()["reason"] is None
             published = {key.id for key in after.published_keys().keys}
@@ -193,7 +194,7 @@ def test_a_lost_key_stops_releases_until_it_is_replaced_and_no_pinned_client_fol
         with pytest.raises(HolderLied, match="vouches"):
             receipts.pin(after.published_keys())
         fresh = Receipts(tmp_path / "fresh")
-        signed_release(answered.json(), fresh.pin(after.published_keys()))
+        signed_as(Release, answered.json(), fresh.pin(after.published_keys()))
         assert after.admin("POST", "/ledger/verify").json()["reason"] is None
     assert len(list(kept.iterdir())) == 1
 

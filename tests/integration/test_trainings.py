@@ -16,7 +16,7 @@ from holder_service.services.running import overview
 from holder_service.web.console.words import what_happened
 from shared.contract.datasets import DatasetDescription
 from shared.kinds.releases import verify_signature
-from shared.kinds.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease, training_identity
+from shared.kinds.trainings import TrainedTree, Training, TrainingQuote, TrainingRelease
 from shared.privacy.amounts import parse_nano
 from shared.scores.documents import check_document
 from testing.console_visitors import visitor
@@ -54,7 +54,7 @@ def test_a_training_is_answered_charged_and_signed(loans: TestedHolder) -> None:
     assert answer.status_code == 201, answer.text
     release = TrainingRelease.model_validate(answer.json())
     asked = Training.model_validate(training(epsilon="1", depth=2)).pinned(1)
-    assert release.id == training_identity(asked, auditor="ADR", dataset="loans")
+    assert release.id == asked.identity(auditor="ADR", dataset="loans")
     assert release.training == asked
     assert (release.relation, release.version) == ("add_remove", 1)
     assert isinstance(release.model, TrainedTree)

@@ -13,7 +13,7 @@ from holder_service.storage import datasets as stored_datasets
 from holder_service.storage import watches as stored_watches
 from holder_service.storage.tables import watches
 from shared.kinds.releases import SigningKeys, verify_signature
-from shared.kinds.watches import Watch, watch_answer_identity, watch_identity
+from shared.kinds.watches import ANSWER_KIND, Watch, statement_identity
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder, opened
 from testing.registers import register_csv, watch
@@ -64,9 +64,10 @@ def test_a_watch_is_charged_once_and_answers_every_version_for_nothing(holder: T
         assert entry == one["ledger"]
     assert [one["charge"] for one in answers] == [{"epsilon": "0", "delta": "0"}] * 3
     assert [one["id"] for one in answers] == [
-        watch_answer_identity(made["id"], auditor="ADR", dataset="register", version=version) for version in (1, 2, 3)
+        statement_identity(ANSWER_KIND, made["id"], auditor="ADR", dataset="register", version=version)
+        for version in (1, 2, 3)
     ]
-    assert made["id"] == watch_identity(Watch.model_validate(made["watch"]), auditor="ADR", dataset="register")
+    assert made["id"] == Watch.model_validate(made["watch"]).identity(auditor="ADR", dataset="register")
     assert holder.is_intact()
     again = holder.auditor("POST", PATH, json=watch(margin=-5000, epsilon="1", version=1))
     assert (again.status_code, again.json()) == (200, made)

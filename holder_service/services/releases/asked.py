@@ -13,16 +13,16 @@ from holder_service.services.releases.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 from shared.contract.relations import NeighbouringRelation
-from shared.kinds.plans import Plan, Quote, check_size
+from shared.kinds.plans import Plan, check_size
+from shared.kinds.quotes import QuoteBase
 from shared.kinds.releases import AnswerToRequest
-from shared.kinds.trainings import Training, TrainingQuote
-from shared.kinds.watches import Watch, WatchQuote
+from shared.kinds.trainings import Training
+from shared.kinds.watches import Watch
 from shared.privacy.amounts import Loss
 from shared.privacy.charges import AccountTerms
 from shared.wire.text import ColumnId, Name
 
 Asked = Plan | Training | Watch
-AnyQuote = Quote | TrainingQuote | WatchQuote
 
 
 class Priced(Protocol):
@@ -55,7 +55,7 @@ class Priced(Protocol):
     def work_ms(self, factors: Work) -> Work:
         """How long the work on it is supposed to take at most, part by part, in milliseconds."""
 
-    def quote(self, version: int | None) -> AnyQuote:
+    def quote(self, version: int | None) -> QuoteBase:
         """What its quote says, for a version of the records."""
 
     def answer(self, head: AnswerToRequest, engine: Counts) -> AnswerToRequest:

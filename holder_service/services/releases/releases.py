@@ -32,7 +32,6 @@ from holder_service.services.ledger.store import LedgerStore, Transaction
 from holder_service.services.releases import approvals, refining, rehearsals, watching
 from holder_service.services.releases.approvals import Unapproved
 from holder_service.services.releases.asked import (
-    AnyQuote,
     Asked,
     AskedRelease,
     named_columns,
@@ -47,14 +46,15 @@ from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import AccountState
 from holder_service.storage.releases import Kind, ListedRelease, StoredRelease
-from shared.kinds.plans import identity_of_document
+from shared.kinds.quotes import QuoteBase
 from shared.kinds.releases import AnswerToRequest, Entered, SerialisedAnswer
 from shared.privacy.amounts import Loss
 from shared.wire import limits, nonces
 from shared.wire.canonical import canonical_bytes
+from shared.wire.identities import identity_of_document
 
 
-def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> AnyQuote:
+def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> QuoteBase:
     """Price what is asked. Touches neither records nor budget, and is the same whatever the records are.
 
     Raises:
@@ -343,11 +343,7 @@ def _was_answered(connection: Connection, pinned: Asked, auditor: str, dataset: 
     """Whether the very same was answered before, so that asking it again costs nothing."""
     if pinned.version is None:
         return False
-    document = canonical_bytes(pinned.document())
-    identity = identity_of_document(
-        document, auditor=auditor, dataset=dataset, version=pinned.version, kind=pinned.kind
-    )
-    return releases.find_release(connection, identity) is not None
+    return releases.find_release(connection, pinned.identity(auditor=auditor, dataset=dataset)) is not None
 
 
 def _detail(release: AskedRelease, approval: StoredApproval | None) -> dict[str, str | int | None]:

@@ -47,8 +47,7 @@ from shared.kinds.watches import (
     WatchSkip,
     WatchSkipped,
     WatchStatement,
-    watch_answer_identity,
-    watch_skip_identity,
+    statement_identity,
 )
 from shared.privacy.amounts import NO_LOSS
 from shared.wire import limits, nonces
@@ -192,7 +191,9 @@ def draw(store: LedgerStore, watch: StoredWatch, *, engine: Counts, seals: Watch
     said = WatchAnswer(
         **_head(
             watch, dataset, watch.version, relation.name,
-            watch_answer_identity(watch.id, auditor=watch.auditor, dataset=watch.dataset, version=watch.version),
+            statement_identity(
+                ANSWER_KIND, watch.id, auditor=watch.auditor, dataset=watch.dataset, version=watch.version
+            ),
         ),
         watch_answer=WatchStatement(watch=watch.id, changed=answered.is_changed),
     )  # fmt: skip
@@ -282,7 +283,7 @@ def _skip(
     """Enter and sign that versions, from the first to the last, are not answered, and why."""
     state = require_state(transaction.connection, watch.dataset, watch.auditor, or_retired=True)
     first, last = versions
-    identity = watch_skip_identity(watch.id, auditor=watch.auditor, dataset=watch.dataset, last=last)
+    identity = statement_identity(SKIP_KIND, watch.id, auditor=watch.auditor, dataset=watch.dataset, version=last)
     said = SerialisedAnswer.of(
         WatchSkipped(
             **_head(watch, state.dataset, last, state.relation.name, identity),

@@ -11,7 +11,6 @@ from holder_service.services.accounts.populations import relation_of
 from holder_service.services.datasets import budgets, datasets
 from holder_service.services.ledger import reading as ledger_reading
 from holder_service.services.releases import approvals, releases
-from holder_service.services.releases.asked import AnyQuote
 from holder_service.services.running.holder import Holder
 from holder_service.storage import ledger, metadata
 from holder_service.storage.datasets import Dataset
@@ -23,6 +22,7 @@ from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
 from shared.contract.datasets import Budget, DatasetDescription, limits_of
 from shared.kinds.plans import Plan, Quote, mechanism_names
+from shared.kinds.quotes import QuoteBase
 from shared.kinds.releases import LedgerPosition, Release, SigningKeys
 from shared.wire import limits
 from shared.wire.identity_providers import SignInOffer
@@ -105,7 +105,7 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathDataset) 
     response_model=Quote,
     openapi_extra=refusals(*PLAN_REFUSALS, "version-gone", "conflict"),
 )
-async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> AnyQuote:
+async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> QuoteBase:
     """A plan's price and noise; touches neither records nor budget. Of a refinement the price is what it costs more."""
     return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=plan)
 

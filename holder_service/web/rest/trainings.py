@@ -6,7 +6,6 @@ from fastapi import APIRouter, Path, Response
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.services.releases import releases
-from holder_service.services.releases.asked import AnyQuote
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
 from holder_service.web.edge.roles import Auditor
@@ -14,6 +13,7 @@ from holder_service.web.rest.answers import TrainingList, summaries
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
+from shared.kinds.quotes import QuoteBase
 from shared.kinds.trainings import Training, TrainingQuote, TrainingRelease
 
 router = APIRouter(prefix="/v1/datasets/{dataset}/trainings", tags=["auditor"], route_class=StrictRoute)
@@ -23,7 +23,7 @@ TrainingId = Annotated[
 
 
 @router.post("/quotes", response_model=TrainingQuote, openapi_extra=refusals(*PLAN_REFUSALS))
-async def quote_training(holder: TheHolder, caller: Auditor, dataset: PathDataset, training: Training) -> AnyQuote:
+async def quote_training(holder: TheHolder, caller: Auditor, dataset: PathDataset, training: Training) -> QuoteBase:
     """A training's price, its steps and their noise; touches neither records nor budget."""
     return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=training)
 

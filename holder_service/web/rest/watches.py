@@ -6,7 +6,6 @@ from fastapi import APIRouter, Path, Response
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.services.releases import releases, watching
-from holder_service.services.releases.asked import AnyQuote
 from holder_service.services.releases.watching import ListedWatch
 from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
@@ -15,6 +14,7 @@ from holder_service.web.rest.answers import WatchList, WatchSummary
 from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
 from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
+from shared.kinds.quotes import QuoteBase
 from shared.kinds.watches import ANSWER_KIND, SKIP_KIND, Watch, WatchQuote, WatchRelease, WatchReport
 from shared.wire.canonical import canonical_bytes, object_bytes
 
@@ -25,7 +25,7 @@ WatchId = Annotated[
 
 
 @router.post("/quotes", response_model=WatchQuote, openapi_extra=refusals(*PLAN_REFUSALS))
-async def quote_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, watch: Watch) -> AnyQuote:
+async def quote_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, watch: Watch) -> QuoteBase:
     """A watch's price and noise; touches neither records nor budget."""
     return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=watch)
 

@@ -18,7 +18,7 @@ from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
 from shared.contract.approvals import Approval
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 from shared.privacy.amounts import Loss
 from testing.registers import plan
 from testing.simulated_holder import KEY, SimulatedHolder, send
@@ -32,7 +32,7 @@ NOW = datetime(2031, 5, 6, 7, 8, tzinfo=UTC)
 def document(name: str = "", **changes: Any) -> dict[str, Any]:
     """A request that waits, of the plan unless another id is given."""
     return {
-        "id": name or identity(auditor="ADR", dataset="register", plan=PLAN), "kind": "plan", "dataset": "register",
+        "id": name or PLAN.identity(auditor="ADR", dataset="register"), "kind": "plan", "dataset": "register",
         "version": 1, "auditor": "ADR", "charge": {"epsilon": "0.5", "delta": "0"}, "state": "waiting",
         "requested": NOW.isoformat(), "expires": (NOW + timedelta(days=14)).isoformat(), **changes,
     }  # fmt: skip

@@ -15,7 +15,7 @@ from auditor_client.exchange.training_steps import check_training_quote
 from auditor_client.exchange.training_verification import verified_training
 from shared.contract.datasets import DatasetDescription
 from shared.kinds.releases import SigningKeys
-from shared.kinds.trainings import Training, TrainingQuote, TrainingRelease, training_identity
+from shared.kinds.trainings import Training, TrainingQuote, TrainingRelease
 from shared.privacy.amounts import format_nano
 from testing.registers import LOANS
 from testing.simulated_holder import Document, SimulatedHolder
@@ -47,7 +47,7 @@ def test_an_honest_training_passes(relation: str) -> None:
 
     assert release.counts is not None
     assert len(release.counts.leaves) == 4
-    assert release.id == training_identity(asked, auditor="ADR", dataset="register")
+    assert release.id == asked.identity(auditor="ADR", dataset="register")
 
 
 @given(st.integers(min_value=10**6, max_value=10**10), st.sampled_from(["add_remove", "replace"]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.verification import check_quote, verified_release
 from shared.contract.datasets import DatasetDescription
-from shared.kinds.plans import Plan, Quote, identity
+from shared.kinds.plans import Plan, Quote
 from shared.kinds.releases import Release, SigningKeys
 from shared.privacy.amounts import format_nano
 from testing.registers import REGISTER, plan
@@ -161,7 +161,7 @@ def test_a_release_that_is_good_for_another_is_no_answer(whose: dict[str, str]) 
     """The same plan, rightly signed and named, but of another auditor or about other people."""
     plan = plan_of()
     names = {"auditor": "ADR", "dataset": "register", **whose}
-    holder = SimulatedHolder(before_signing=lambda d: d.update({**whose, "id": identity(**names, plan=plan)}))
+    holder = SimulatedHolder(before_signing=lambda d: d.update({**whose, "id": plan.identity(**names)}))
 
     with pytest.raises(HolderLied, match="another"):
         verify(holder, answer(holder, plan), plan)

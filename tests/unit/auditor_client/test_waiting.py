@@ -29,7 +29,7 @@ from auditor_client.errors import ApprovalDeclined
 from auditor_client.exchange import answers
 from auditor_client.settings import AuditorSettings
 from shared.contract.approvals import ApprovalSetting
-from shared.kinds.plans import Plan, identity
+from shared.kinds.plans import Plan
 from testing.holders import listening
 from testing.simulated_holder import KEY, SimulatedHolder, problem, send
 
@@ -53,7 +53,7 @@ class Officer:
         self.simulated.take_over = self.take_over
 
     def release(self, plan: Plan) -> tuple[int, bytes]:
-        name = identity(auditor="ADR", dataset="register", plan=plan)
+        name = plan.identity(auditor="ADR", dataset="register")
         state = self.requests.get(name, {}).get("state", "waiting")
         if state == "approved":
             self.decide("answered", name)

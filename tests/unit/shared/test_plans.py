@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from shared.contract.schema import Schema
-from shared.kinds.plans import Plan, check_size, identity
+from shared.kinds.plans import Plan, check_size
 from shared.wire import limits
 from shared.wire.problems import InvalidPlan, SensitiveColumn, TooLarge, UnknownColumn
 from testing.documents import put
@@ -48,7 +48,7 @@ def changed(**at: Any) -> dict[str, Any]:
 
 
 def name_of(document: dict[str, Any], auditor: str = "ADR", dataset: str = "adult") -> str:
-    return identity(auditor=auditor, dataset=dataset, plan=Plan.model_validate(document))
+    return Plan.model_validate(document).identity(auditor=auditor, dataset=dataset)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,27 @@
+"""The part of a quote that does not depend on what is priced."""
+
+from pydantic import Field
+
+from shared.contract.rehearsals import Rehearsed
+from shared.privacy.amounts import Loss
+from shared.wire.request_model import ContractModel
+
+
+class QuoteBase(ContractModel):
+    """The price of a request of any kind. It does not depend on the records and charges nothing."""
+
+    dataset: str
+    """The dataset that was asked about."""
+    version: int | None
+    """The version of the records that is meant; null where none are loaded."""
+    relation: str
+    """The population's neighbouring relation: what ε is about."""
+    charge: Loss
+    """What an answer would charge, unless the same was answered before; for a refinement, the difference."""
+    rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
+    """That it is about invented people, and what the same would cost about real ones; left out of all else."""
+
+    @property
+    def price(self) -> Loss:
+        """The cost about real people: the charge, except for a rehearsal, which is charged nothing."""
+        return self.charge if self.rehearsal is None else self.rehearsal.would_cost
