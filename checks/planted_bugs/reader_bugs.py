@@ -157,6 +157,11 @@ READER_BUGS: Final = (
         (f"{_VERSIONS_TESTS}::test_a_parameter_that_scikit_learn_has_no_more_is_not_ignored",),
     ),
     Bug(
+        "a tree of an ONNX graph takes doubles for single-precision numbers",
+        (Edit("auditor_client/models/readers/onnx/graph.py", "Graph._take", "kind=kind", 'kind="single"'),),
+        ("tests/unit/auditor_client/formats/test_onnx.py::test_a_double_is_compared_as_the_double_that_it_is",),
+    ),
+    Bug(
         "a split on one category of CatBoost goes the other way",
         (Edit(f"{_BOOSTERS}catboost.py", "_read", "!= wanted", "== wanted"),),
         ("tests/unit/auditor_client/formats/test_catboost.py::test_every_recorded_number_is_the_documents_own",),

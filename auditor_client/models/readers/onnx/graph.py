@@ -21,7 +21,10 @@ Numbers = NDArray[np.float64]
 NODES_MAX: Final = 10_000
 WIDTH_MAX: Final = 65_536
 STEPS_MAX: Final = 16
-_FLOATS: Final = {1: np.float32, 11: np.float64}
+_KINDS: Final = {1: "single", 6: "whole", 7: "whole", 9: "single", 11: "double"}
+_NUMPY: Final[Mapping[int, Any]] = {1: np.float32, 6: np.int32, 7: np.int64, 11: np.float64}
+OPSETS: Final[Mapping[str, tuple[int, int]]] = {"": (7, 28), "ai.onnx": (7, 28), "ai.onnx.ml": (1, 5)}
+"""The versions of the operators' sets in which they mean what is read here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Encoded:
         codes: Of a text, the number of each; None for a number.
         otherwise: Of a text that has none.
         filling: What a missing number becomes first; NaN: it stays missing.
+        kind: Whether it is a float32 ("single"), or still the double ("double") or the whole number ("whole") that came
+            in. A float32 that is made a double again is "widened".
     """
 
     source: int
@@ -41,6 +46,7 @@ class Encoded:
     codes: tuple[tuple[str, float], ...] | None = None
     otherwise: float = np.nan
     filling: float = np.nan
+    kind: str = "single"
 
     def image(self, number: float) -> np.float32:
         """What a number becomes, in single precision."""
@@ -150,6 +156,13 @@ class Graph:
             ModelRefused: One is not known, or leads to what is none of the tensors that can be read.
         """
         graph = model.graph
+        for opset in model.opset_import:
+            low, high = OPSETS.get(opset.domain, (0, 2**31))  # an operator of another domain is refused itself
+            if not low <= opset.version <= high:
+                raise ModelRefused(
+                    f"The graph is made of operators of version {opset.version} of {opset.domain or 'ai.onnx'!r}. Read "
+                    f"are {low} to {high}: export it with such a target_opset."
+                )
         if len(graph.node) > NODES_MAX or model.functions or graph.sparse_initializer:
             raise ModelRefused(f"The graph has functions, sparse constants or more than {NODES_MAX} operators.")
         self.names: list[str] = []
@@ -174,8 +187,9 @@ class Graph:
             if width > 1:
                 raise ModelRefused("Texts come as one input for each column.")
             self.tensors[given.name] = ("text", first)
-        elif tensor.elem_type in (1, 6, 7, 9, 11):
-            self.tensors[given.name] = tuple(Encoded(first + index) for index in range(width))
+        elif tensor.elem_type in _KINDS:
+            kind = _KINDS[tensor.elem_type]
+            self.tensors[given.name] = tuple(Encoded(first + index, kind=kind) for index in range(width))
         else:
             raise ModelRefused(
                 f"Input {given.name[:60]!r} has a type that is not read: use float, int64, bool or string."
@@ -222,7 +236,18 @@ class Graph:
     def _op_identity(self, inputs: Sequence[Any], _: Any) -> Any:
         return inputs[0]
 
-    _op_zipmap = _op_squeeze = _op_flatten = _op_identity
+    _op_zipmap = _op_identity
+
+    def _op_squeeze(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        axes = given.get("axes", inputs[1].ravel().tolist() if len(inputs) > 1 else [1])
+        if not isinstance(inputs[0], np.ndarray) and list(axes) not in ([1], [-1]):
+            raise ModelRefused("A Squeeze of records, not of columns, is not read.")
+        return inputs[0]
+
+    def _op_flatten(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+        if isinstance(inputs[0], np.ndarray) or given.get("axis", 1) not in (1, -1):
+            raise ModelRefused("A Flatten is read of columns that stay columns.")
+        return inputs[0]
 
     def _op_constant(self, _: Any, given: dict[str, Any]) -> Any:
         return np.asarray(next(iter(given.values())))
@@ -235,14 +260,22 @@ class Graph:
         return inputs[0]
 
     def _op_cast(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        made = inputs[0]
+        made, to = inputs[0], int(given.get("to", 0))
         if isinstance(made, np.ndarray):
+            if made.dtype.kind in "fiub" and to in _NUMPY:
+                return made.astype(_NUMPY[to])
+            if made.dtype.kind in "OSU" and to == 8:
+                return made
+            raise ModelRefused(f"A Cast of a constant to the type {to} is not read.")
+        if isinstance(made, Chosen) and to in (6, 7, 8):
+            return made
+        if isinstance(made, Outputs) and to in (1, 11):
             return made
         if isinstance(made, Outputs | Chosen):
-            return made
-        if made[0] == "text" or given.get("to") not in (1, 11):
+            raise ModelRefused(f"A Cast of a model's outputs to the type {to} is not read.")
+        if made[0] == "text" or to not in (1, 11):
             raise ModelRefused("A Cast of inputs to whole numbers or texts is not read.")
-        return made
+        return tuple(_cast(one, to) for one in made)
 
     def _op_concat(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
         if all(isinstance(one, np.ndarray) for one in inputs):
@@ -274,7 +307,8 @@ class Graph:
         return taken[0] if len(taken) == 1 and _is_text(taken[0]) else taken
 
     def _op_featurevectorizer(self, inputs: Sequence[Any], _: Any) -> Any:
-        return self._op_concat(inputs, {"axis": 1})
+        made = self._op_concat(inputs, {"axis": 1})
+        return tuple(_cast(one, 1) for one in made) if isinstance(made[0], Encoded) else made
 
     def _elementwise(self, name: str, inputs: Sequence[Any]) -> Any:
         left, right = inputs
@@ -442,6 +476,13 @@ READ: Final = (
     "ArrayFeatureExtractor, Gather, Scaler, Imputer, OneHotEncoder, LabelEncoder, FeatureVectorizer, Concat, Cast, "
     "Reshape, Identity and ZipMap."
 )
+
+
+def _cast(encoded: Encoded, to: int) -> Encoded:
+    """A number as a float32 (1) or as a double (11)."""
+    if to == 1 and (encoded.kind == "single" or not encoded.steps):
+        return replace(encoded, kind="single")
+    return replace(encoded, kind="widened") if to == 11 and encoded.kind == "single" else encoded
 
 
 def _is_text(made: Any) -> bool:

@@ -29,9 +29,11 @@ from auditor_client.models.readers.onnx.tensors import require_own_data
 from auditor_client.models.readers.parsing import DocumentPart
 from auditor_client.models.readers.tree_tables import TestTable, made, tree_table
 from shared.contract.rules import Predicate
+from shared.contract.schema import Column
 from shared.scores.documents import Axis, Dense, Layers, Product, ScoreTree, TableTerm, Term, Terms, Trees
 from shared.wire import limits
 
+_SINGLE_EXACT: Final = 2**24
 IR_VERSIONS: Final = (3, 13)
 _MODES: Final = {
     "BRANCH_LEQ": "le", "BRANCH_LT": "lt", "BRANCH_GTE": "ge", "BRANCH_GT": "gt", "BRANCH_EQ": "eq", "BRANCH_NEQ": "ne",
@@ -226,6 +228,7 @@ def _predicate(encoded: Encoded, op: Any, threshold: float, tracks: bool, inputs
                 f"The model takes {column.name!r} as a text, which is never missing in ONNX: it is nullable."
             )
         return one_of(column, yes, missing=False)
+    _require_rounded_once(encoded, column)
     missing = kind.missing if np.isnan(encoded.filling) else kind.answer(float(encoded.image(encoded.filling)))
     source = inputs[encoded.source]
     if column.type == "boolean":
@@ -234,6 +237,8 @@ def _predicate(encoded: Encoded, op: Any, threshold: float, tracks: bool, inputs
     if op in ("eq", "ne"):
         if column.type != "integer" or encoded.steps:
             raise ModelRefused("A tree that tests numbers for equality is read for integers without scaling.")
+        return source.predicate(InputTest(op, kind.value, missing))
+    if encoded.kind == "double":
         return source.predicate(InputTest(op, kind.value, missing))
     if not encoded.steps:
         below = (float32_at_most if op in ("le", "gt") else float32_below)(threshold)
@@ -250,6 +255,20 @@ def _predicate(encoded: Encoded, op: Any, threshold: float, tracks: bool, inputs
         return source.predicate(InputTest(below.op, below.value, missing))
     found = source.predicate(InputTest(below.op, below.value, not missing))
     return not found if isinstance(found, bool) else opposite(found, column)
+
+
+def _require_rounded_once(encoded: Encoded, column: Column) -> None:
+    """Refuse numbers that are computed in double precision before a tree compares them, and large whole ones."""
+    if encoded.steps and encoded.kind in ("double", "widened"):
+        raise ModelRefused(
+            f"A tree compares {column.name!r} behind steps in double precision, which is not read: export the model "
+            "with float inputs."
+        )
+    if encoded.kind == "whole" and max(abs(column.low), abs(column.high)) > _SINGLE_EXACT:
+        raise ModelRefused(
+            f"A tree compares whole numbers of {column.name!r} beyond 2²⁴, which runtimes round in different ways: "
+            "export the model with float inputs, or declare a narrower range."
+        )
 
 
 def _coded(number: float, encoded: Encoded) -> float:

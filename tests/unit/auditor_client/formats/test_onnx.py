@@ -1,11 +1,13 @@
 """ONNX graphs, read and never run; what they decide, ONNX's reference evaluator says."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
@@ -15,6 +17,7 @@ from auditor_client.models.readers.onnx.graph import Encoded
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.formats import Format
 from checks.model_formats.onnx_graphs import CLASSIFIERS, NEVER_MISSING, agreement, onnx_file
+from shared.contract.schema import Column, Schema
 from shared.scores.columns import ScoreOrigin
 from shared.scores.documents import Product, Terms
 
@@ -184,6 +187,101 @@ def _attribute(model: Any, name: str) -> Any:
 
 def _tree_node(model: Any) -> Any:
     return next(node for node in model.graph.node if node.op_type == "TreeEnsembleClassifier")
+
+
+ONE = Schema(person_key="id", columns=(Column(name="x", type="number", minimum=-1, maximum=1),))
+WHOLE = Schema(person_key="id", columns=(Column(name="x", type="integer", minimum=0, maximum=2**25),))
+
+
+def one_split(element: int, *before: Any, versions: Mapping[str, int] | None = None, after: Any = None) -> bytes:
+    """A tree that asks x ≤ 0.1 of a float32, behind some operators."""
+    tree = helper.make_node(
+        "TreeEnsembleRegressor", ["z"], ["t"], domain="ai.onnx.ml", nodes_treeids=[0] * 3, nodes_nodeids=[0, 1, 2],
+        nodes_featureids=[0] * 3, nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"],
+        nodes_values=[float(np.float32(0.1)), 0.0, 0.0], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0],
+        target_treeids=[0, 0], target_nodeids=[1, 2], target_ids=[0, 0], target_weights=[1.0, 0.0], n_targets=1,
+    )  # fmt: skip
+    steps = before or (helper.make_node("Identity", ["x"], ["z"]),)
+    end = after or helper.make_node("Identity", ["t"], ["y"])
+    two, three = np.array([2.7], np.float32), np.array([1.0], np.float32)
+    graph = helper.make_graph(
+        [*steps, tree, end],
+        "one split",
+        [helper.make_tensor_value_info("x", element, [None, 1])],
+        [helper.make_tensor_value_info("y", 1, [None, 1])],
+        [numpy_helper.from_array(two, "two"), numpy_helper.from_array(three, "three")],
+    )
+    opsets = {"": 18, "ai.onnx.ml": 3} | dict(versions or {})
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid(*one) for one in opsets.items()], ir_version=9)
+    return bytes(made.SerializeToString())
+
+
+SINGLE = float(np.float32(0.1))
+BESIDE = [0.1, 0.100000002, SINGLE, float(np.nextafter(SINGLE, 1))]
+
+
+@pytest.mark.parametrize(("element", "favourable"), [(1, [True] * 4), (11, [True, False, True, False])])
+def test_a_double_is_compared_as_the_double_that_it_is(element: int, favourable: list[bool]) -> None:
+    """ONNX Runtime 1.32 gave the same answers."""
+    read = read_object(load_object(one_split(element), "m.onnx"), ModelRequest(ONE, above=0.5))
+
+    assert [read.tree.decide({"x": value}).favourable for value in BESIDE] == favourable
+    cast = one_split(element, helper.make_node("Cast", ["x"], ["z"], to=1))
+    rounded = read_object(load_object(cast, "m.onnx"), ModelRequest(ONE, above=0.5))
+    assert all(rounded.tree.decide({"x": value}).favourable for value in BESIDE)
+
+
+REFUSED_GRAPHS = {
+    "steps in double": (
+        one_split(11, helper.make_node("Add", ["x", "three"], ["z"])), ONE, "double precision"
+    ),
+    "steps in double behind a float": (
+        one_split(
+            1, helper.make_node("Cast", ["x"], ["w"], to=11), helper.make_node("Add", ["w", "three"], ["z"])
+        ), ONE, "double precision",
+    ),
+    "whole numbers beyond single precision": (one_split(7), WHOLE, "2²⁴"),
+    "a Flatten of everything": (one_split(1, helper.make_node("Flatten", ["x"], ["z"], axis=0)), ONE, "Flatten"),
+    "a Squeeze of records": (
+        one_split(1, helper.make_node("Constant", [], ["a"], value_ints=[0]),
+                  helper.make_node("Squeeze", ["x", "a"], ["z"])), ONE, "Squeeze",
+    ),
+    "outputs cut to whole numbers": (
+        one_split(1, after=helper.make_node("Cast", ["t"], ["y"], to=7)), ONE, "model's outputs"
+    ),
+    "a later set of operators": (one_split(1, versions={"": 99}), ONE, "version 99"),
+    "an earlier set of operators": (one_split(1, versions={"": 6}), ONE, "version 6"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED_GRAPHS)
+def test_what_would_be_computed_otherwise_is_refused(kind: str) -> None:
+    content, schema, text = REFUSED_GRAPHS[kind]
+
+    with pytest.raises(ModelRefused, match=text):
+        read_object(load_object(content, "m.onnx"), ModelRequest(schema, above=0.5))
+
+
+def test_a_constant_that_is_cast_is_cut() -> None:
+    """2.7 as a whole number is 2."""
+    steps = (
+        helper.make_node("Cast", ["two"], ["whole"], to=7),
+        helper.make_node("Cast", ["whole"], ["back"], to=1),
+        helper.make_node("Sub", ["x", "back"], ["z"]),
+    )
+    schema = Schema(person_key="id", columns=(Column(name="x", type="number", minimum=-9, maximum=9),))
+    read = read_object(load_object(one_split(1, *steps), "m.onnx"), ModelRequest(schema, above=0.5))
+
+    assert [read.tree.decide({"x": value}).favourable for value in (2.0, 2.05, 2.15, 2.75)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_the_sets_of_operators_are_those_that_onnx_has() -> None:
+    assert onnx_graph.OPSETS[""][1] <= onnx.defs.onnx_opset_version()
 
 
 def test_every_operator_has_a_table_of_its_attributes() -> None:
