@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from auditor_client.cli import audits, bundles, columns, desk, holders, signing_in, trainings, watches
+from auditor_client.cli import audits, bundles, columns, desk, holders, models, signing_in, trainings, watches
 from auditor_client.cli.output import show_step
 from auditor_client.exchange.calls import report_retries
 
@@ -49,6 +49,9 @@ app.command(rich_help_panel=OFFER, epilog=_examples("auditor budget", "auditor b
 app.command(rich_help_panel=OFFER, epilog=_examples("auditor approvals register"))(holders.approvals)
 app.command(rich_help_panel=OFFER, epilog=_examples("auditor login", "auditor login --device"))(signing_in.login)
 app.command(rich_help_panel=OFFER, epilog=_examples("auditor logout"))(signing_in.logout)
+app.command(
+    "check-model", rich_help_panel=AUDITS, epilog=_examples("auditor check-model model.json --dataset register")
+)(models.check_model)
 app.command(
     rich_help_panel=AUDITS,
     epilog=_examples(

@@ -7,6 +7,7 @@ columns, or that this file does not know, is refused: also a subclass, which may
 """
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -140,10 +141,14 @@ class Preprocessing:
         except (ValueError, TypeError, KeyError, IndexError) as error:
             sources = list(dict.fromkeys(feature.source for feature in features))
             undeclared = [name for name in sources if name not in self.inputs.schema.by_name]
-            hint = f"The dataset does not declare {undeclared}. " if undeclared else ""
-            reason = " ".join(str(error).split())[:400].rstrip(".")
+            if undeclared:
+                raise ModelRefused(
+                    f"The model reads {', '.join(map(repr, undeclared))}, which the dataset does not declare: is it "
+                    "the right dataset? If the dataset calls them otherwise, give its names in the model's order as "
+                    "`columns`."
+                ) from error
             raise ModelRefused(
-                f"{what} fails for some declared value of the columns {sources}: {reason}. {hint}"
+                f"{what} fails for some declared value of the columns {sources}{_why(str(error))}. "
                 "Train the model on the declared types and to take every declared value (encoders: handle_unknown; an "
                 "imputer for missing values), or have the dataset declared more narrowly."
             ) from error
@@ -350,3 +355,11 @@ def _selected(before: Transform, columns: Sequence[int]) -> Transform:
 
 def _dense(matrix: Any) -> NDArray[Any]:
     return np.asarray(getattr(matrix, "toarray", lambda: matrix)())
+
+
+def _why(text: str) -> str:
+    """What a library says of a value, as far as it is known how it says it; its own words are for programmers."""
+    unknown = re.search(r"unknown categories (\[.{1,200}?\])", text)
+    if unknown:
+        return f": it does not know {unknown[1]}"
+    return ": it takes no missing values" if "NaN" in text else ""

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from auditor_client.errors import ModelRefused
 from auditor_client.rule_words import rule_text
+from auditor_client.text import first_fault
 from shared.contract.rules import Predicate, Record, Rule
 from shared.contract.schema import Column, Schema, Value
 from shared.wire.problems import PlanRefused
@@ -109,7 +110,8 @@ class Tree:
             ids = [decision.leaf.id for decision in self.rules()]
             _check(self.root, decided, _arriving(decided, schema), schema)
         except (ValidationError, PlanRefused) as error:
-            raise ModelRefused(f"The tree does not fit the dataset: {error}") from error
+            why = first_fault(error)[1] if isinstance(error, ValidationError) else str(error)
+            raise ModelRefused(f"The tree does not fit the dataset: {why}") from error
         if len(set(ids)) != len(ids):
             raise ModelRefused("Two leaves of the tree share an id: give each leaf its own.")
 

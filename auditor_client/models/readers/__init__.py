@@ -139,8 +139,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         raise
     except Exception as error:  # a model out of a file may be forged, and fail anywhere
         raise ModelRefused(
-            "The model fails while it is read: save it again from its source. "
-            f"({type(error).__name__}: {str(error)[:200]})"
+            f"The model fails while it is read ({type(error).__name__}): save it again from its source."
         ) from error
     return read
 

@@ -17,6 +17,8 @@ LISTS_AND_OBJECTS_MAX: Final = 1_048_576
 VALUES_MAX: Final = 16_777_216
 """A list of numbers takes some 40 bytes in memory for each: so a model takes less than a gigabyte while it is read."""
 
+_TWICE: Final = "a member stands twice in an object"
+_OWN_WORDS: Final = {_TWICE: _TWICE}
 _NUMBERS: Final = (int, float)
 
 
@@ -33,14 +35,23 @@ def parsed_json(content: bytes, what: str) -> Any:
         )
     try:
         return json.loads(content, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        raise ModelRefused(f"{what} is not readable as JSON: {str(error)[:200]}. Save the model again.") from error
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ModelRefused(f"{what} is not valid JSON at {where}: a sign is missing or too much there.") from error
+    except UnicodeDecodeError as error:
+        raise ModelRefused(f"{what} is not UTF-8, and JSON is. Save the model again.") from error
+    except RecursionError as error:
+        raise ModelRefused(f"{what} is JSON that is nested too deeply for a model.") from error
+    except ValueError as error:  # our own, or a number of too many digits
+        raise ModelRefused(
+            f"{what} is not readable as JSON: {_OWN_WORDS.get(str(error), 'a number is too long')}."
+        ) from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise ValueError("a member stands twice in an object")
+        raise ValueError(_TWICE)
     return document
 
 

@@ -19,9 +19,9 @@ what in `mended` or `trained`, from which nothing is computed.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -34,9 +34,11 @@ from auditor_client.models.nameable import nameable_column
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from auditor_client.models.readers.decisions import by_choice, by_list, by_threshold
 from auditor_client.models.readers.links import negated
+from auditor_client.models.readers.own.faults import faults_in_words
 from auditor_client.models.readers.parsing import DocumentPart, parsed_json, texts
 from auditor_client.models.readers.tree_tables import TestTable, tree_of_rules, tree_table
 from auditor_client.models.tree import DecisionRule
+from auditor_client.text import first_fault
 from shared.contract.rules import Predicate, Rule
 from shared.contract.schema import Schema
 from shared.scores.columns import DerivedColumn, ScoreOrigin, extended
@@ -45,13 +47,12 @@ from shared.wire import limits
 from shared.wire.canonical import sha256_name
 from shared.wire.problems import PlanRefused
 
+T = TypeVar("T")
 FORMAT: Final = "pafer-model/1"
 EXAMPLES_MAX: Final = 100_000
 _DESCRIPTION_MAX: Final = 200
-_READ: Final = (
-    f'Read are documents of the format "{FORMAT}" with one of `tree`, `rules` and `score`; docs/models.md shows one of '
-    "each."
-)
+_READ: Final = f'Read are documents of the format "{FORMAT}" with one of `tree`, `rules` and `score`.'
+PAGE: Final = "docs/own-json.md has a whole example of each kind."
 _MADE_OF: Final = ("mended", "trained")
 _LIMITS: Final = ("above", "at_least", "below", "at_most")
 _DOCUMENT: Final[TypeAdapter[Any]] = TypeAdapter(Document)
@@ -78,6 +79,9 @@ def load_file(content: bytes, name: str) -> OwnModel:
     document = DocumentPart(parsed_json(content, name), name)
     if document["format"].value != FORMAT:
         raise ModelRefused(f"{name} is of the format {document['format'].value!r}. {_READ}")
+    misplaced = {"if", "then", "else", "decision"} & set(document.value)
+    if misplaced:
+        raise ModelRefused(f'{name} has {min(misplaced)!r} at the top: put the tree\'s first node under "tree". {PAGE}')
     document.known(
         "format",
         "description",
@@ -162,8 +166,8 @@ def read_object(model: OwnModel, request: ModelRequest) -> ReadModel:
             read = _score(document, reading, provenance)
         else:
             read = {"tree": _tree, "rules": _rules}[kinds[0]](document, reading, provenance, names)
-    except (ValidationError, PlanRefused) as error:
-        raise ModelRefused(f"{document.path} does not fit: {str(error)[:600]}") from error
+    except PlanRefused as error:
+        raise ModelRefused(f"{document.path} does not fit the dataset: {error}") from error
     if scores and (read.columns or kinds == ["score"]):
         raise ModelRefused(f"{document.path}: `scores` go with a tree, or with rules that are few enough to be one.")
     read = replace(read, columns=scores) if scores else read
@@ -188,7 +192,7 @@ def _scores(document: DocumentPart, schema: Schema) -> tuple[_Names, tuple[Deriv
     names, scores, read = dict[str, str](), list[DerivedColumn](), set[str]()
     taken = {*schema.by_name, schema.row_column, *(given.value if isinstance(given.value, dict) else ())}
     for name in given.value if isinstance(given.value, dict) else given.refuse("scores by name"):
-        score = _DOCUMENT.validate_python(given[name].value)
+        score = _validated(_DOCUMENT.validate_python, given[name])
         for column in columns_of(score):
             nameable_column(column, schema)
             read.add(column)
@@ -196,7 +200,12 @@ def _scores(document: DocumentPart, schema: Schema) -> tuple[_Names, tuple[Deriv
         if name in schema.by_name:
             names[name] = next(other for number in itertools.count(2) if (other := f"{name}_{number}") not in taken)
             taken.add(names[name])
-        made = DerivedColumn.model_validate({"name": names[name], "type": "number", "from": ScoreOrigin(score=score)})
+        try:
+            made = DerivedColumn.model_validate(
+                {"name": names[name], "type": "number", "from": ScoreOrigin(score=score)}
+            )
+        except ValidationError as error:
+            raise ModelRefused(f"{document.path}.scores.{name} does not fit: {first_fault(error)[1]} {PAGE}") from error
         made.check(schema)
         scores.append(made)
     if both := read & names.keys():
@@ -211,6 +220,18 @@ def _named(predicate: Predicate, names: _Names) -> Predicate:
     return predicate.model_copy(update={"column": names.get(predicate.column, predicate.column)})
 
 
+def _validated(validate: Callable[[Any], T], part: DocumentPart) -> T:
+    """What a part of a document says.
+
+    Raises:
+        ModelRefused: It does not fit; the text names each fault by its path.
+    """
+    try:
+        return validate(part.value)
+    except ValidationError as error:
+        raise ModelRefused(f"{faults_in_words(error, part.value, part.path)} {PAGE}") from error
+
+
 def _with_scores(schema: Schema, scores: Sequence[DerivedColumn]) -> Schema:
     """A dataset's columns, and scores behind them."""
     return extended(schema, {one.name: one.column for one in scores}, reads={one.name: one.reads for one in scores})
@@ -221,7 +242,7 @@ def _rules(document: DocumentPart, request: ModelRequest, provenance: Provenance
     for part in document["rules"].items(limits.RULES_PER_PLAN_MAX):
         part.known("id", "all_of", "decision")
         rule = {name: member for name, member in part.value.items() if name != "decision"}
-        read = Rule.model_validate(rule)
+        read = _validated(Rule.model_validate, DocumentPart(rule, part.path))
         here = read.model_copy(update={"all_of": tuple(_named(predicate, names) for predicate in read.all_of)})
         cases.append(Case(rule=here, value=part["decision"].text()))
     listed = RuleList(kind="list", cases=tuple(cases), otherwise=document["otherwise"].text())
@@ -271,7 +292,7 @@ def _tree(document: DocumentPart, request: ModelRequest, provenance: Provenance,
         if part.get("decision"):
             return float(decisions.setdefault(part.known("decision")["decision"].text(), len(decisions)))
         part.known("if", "then", "else")
-        predicate = _named(Predicate.model_validate(part["if"].value), names)
+        predicate = _named(_validated(Predicate.model_validate, part["if"]), names)
         predicate.check(request.schema, part.path)
         ways = []
         for name in ("then", "else"):
@@ -292,7 +313,7 @@ def _tree(document: DocumentPart, request: ModelRequest, provenance: Provenance,
 
 
 def _score(document: DocumentPart, request: ModelRequest, provenance: Provenance) -> ReadModel:
-    score = _DOCUMENT.validate_python(document["score"].value)
+    score = _validated(_DOCUMENT.validate_python, document["score"])
     values = values_of(score)
     for name in columns_of(score):
         nameable_column(name, request.schema)
@@ -310,9 +331,10 @@ def _score(document: DocumentPart, request: ModelRequest, provenance: Provenance
     else:
         raise ModelRefused(f"{document.path}: give one of {', '.join(_LIMITS)} for the favourable scores.")
     called = document.get("decisions")
-    labels = texts(called) if called else ["favourable", "unfavourable"]
-    if len(labels) != 2:
-        raise ModelRefused(f"{document.path}: `decisions` names the favourable and the unfavourable one.")
+    labels = ["favourable", "unfavourable"]
+    if called:
+        two = isinstance(called.value, list) and len(called.value) == 2
+        labels = texts(called) if two else called.refuse("a list of two texts: the favourable decision, then the other")
     if way in ("below", "at_most"):
         score, limit = negated(score), -limit
     return by_threshold(
