@@ -172,6 +172,11 @@ _WEIGHTS: Final = ("coef_", "intercept_", "theta_", "var_")
 
 def _linear(model: Any, preprocessing: Preprocessing) -> ReadSums:
     classes, features = len(model.classes_), len(preprocessing.features)
+    if classes == 2 and getattr(model, "multi_class", None) == "multinomial":
+        raise ModelRefused(
+            'The model was fitted by an earlier scikit-learn with multi_class="multinomial" for two classes, whose '
+            "probabilities the installed one computes otherwise: fit it with the installed one, and save it again."
+        )
     scores = 1 if classes == 2 else classes
     given = np.asarray(getattr(model.coef_, "toarray", lambda: model.coef_)(), np.float64)
     weights = np.atleast_2d(given)

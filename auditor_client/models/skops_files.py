@@ -65,7 +65,7 @@ _BY_NAME: Final = {f"{kind.__module__}.{kind.__name__}": kind for kind in _ESTIM
 _HARMLESS: Final[Mapping[str, tuple[Any, ...]]] = {
     "algorithm": ("SAMME", "deprecated"),
     "base_estimator": ("deprecated", None),
-    "multi_class": ("auto", "deprecated", "multinomial"),
+    "multi_class": ("auto", "deprecated"),  # "multinomial" of two classes has other probabilities today
     "penalty": ("l2", "deprecated", None),
     "n_jobs": (None, 1, -1),
     "verbose": (0, "deprecated", False),
@@ -252,7 +252,7 @@ def _require_todays_parameters(state: Mapping[str, Any], kind: str, name: str) -
     inside = state.get("content")
     members = inside.get("content") if isinstance(inside, dict) else None
     version = _member(state, "_sklearn_version")
-    if estimator is None or not isinstance(members, dict) or not isinstance(version, str) or not _is_other(version):
+    if estimator is None or not isinstance(members, dict) or (isinstance(version, str) and not _is_other(version)):
         return
     known = _todays_members(estimator)
     for member in members:
@@ -261,9 +261,9 @@ def _require_todays_parameters(state: Mapping[str, Any], kind: str, name: str) -
         value = _member(state, member)
         if value not in _HARMLESS.get(member, ()):
             raise ModelRefused(
-                f"{name} was saved by scikit-learn {version}: its {estimator.__name__} has {member}={value!r}, which "
-                f"the installed {sklearn.__version__} does not know and would ignore. Fit the model with a newer "
-                "one, and save it again."
+                f"{name} was saved by scikit-learn {version or '(no version)'}: its {estimator.__name__} has "
+                f"{member}={value!r}, which the installed {sklearn.__version__} does not know and would ignore. Fit "
+                "the model with a newer one, and save it again."
             )
 
 

@@ -115,7 +115,10 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
         ]
     schema = element.find("MiningSchema")
     mining = {one.get("name", ""): one for one in (schema if schema is not None else ()) if one.tag == "MiningField"}
-    target = next((name for name, one in mining.items() if one.get("usageType") in ("target", "predicted")), "")
+    targets = [name for name, one in mining.items() if one.get("usageType") in ("target", "predicted")]
+    if len(targets) > 1:
+        raise ModelRefused(f"The model predicts {len(targets)} fields: read are models of one target.")
+    target = targets[0] if targets else ""
     write_labels_alike(element, types.get(target, ""), valid.get(target, []))
     used = [name for name, one in mining.items() if one.get("usageType", "active") == "active"]
     names = _names(used, request)

@@ -183,6 +183,9 @@ class Fields:
         """The field that a DerivedField makes of another one."""
         expression = next((child for child in element if child.tag != "Value"), None)
         kind = None if expression is None else expression.tag
+        made_of_numbers, data_type = kind in ("Apply", "NormContinuous"), element.get("dataType", "double")
+        if made_of_numbers and data_type not in ("double", "float"):
+            raise ModelRefused(f"A derived field by {kind} of the type {data_type[:40]!r} is not read.")
         if expression is not None and kind == "Apply":
             return self._applied(expression, 0)
         if expression is None or kind not in ("FieldRef", "NormContinuous", "NormDiscrete", "Discretize", "MapValues"):

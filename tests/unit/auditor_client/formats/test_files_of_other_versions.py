@@ -178,6 +178,19 @@ def test_a_parameter_that_scikit_learn_has_no_more_is_not_ignored(name: str, val
             load_object(content, "m.skops")
 
 
+@pytest.mark.parametrize(("value", "read"), [("auto", True), ("multinomial", False), ("ovr", False)])
+def test_probabilities_of_an_earlier_multinomial_of_two_classes_are_not_todays(value: str, *, read: bool) -> None:
+    table, labels = people()
+    model = LogisticRegression().fit(table[["age"]], labels)
+    content = _older(model, _parameter("multi_class", value))
+
+    if read:
+        assert read_object(load_object(content, "m.skops"), ModelRequest(SCHEMA, favourable=[1])).provenance
+    else:
+        with pytest.raises(ModelRefused, match="multi_class"):
+            read_object(load_object(content, "m.skops"), ModelRequest(SCHEMA, favourable=[1]))
+
+
 def test_a_loss_of_an_earlier_scikit_learn_is_named_by_its_version() -> None:
     table, labels = people()
     model = GradientBoostingClassifier(n_estimators=2).fit(table[["age"]], labels)

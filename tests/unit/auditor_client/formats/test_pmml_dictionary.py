@@ -119,6 +119,14 @@ REFUSED = {
     "a list of valid numbers": (pmml(tree(), fields=FIELD.format("", '<Value value="7"/>')), "valid"),
     "two fields of one name": (pmml(tree(), fields=2 * FIELD.format("", "")), "twice"),
     "a field that is not active": (pmml(tree(more='usageType="supplementary"')), "not active"),
+    "two targets": (
+        pmml(tree().replace("<MiningSchema>", '<MiningSchema><MiningField name="z" usageType="target"/>')), "2 fields"
+    ),
+    "a whole number that arithmetic makes": (
+        pmml(tree(TREE.replace('"x"', '"d"'), around='<LocalTransformations><DerivedField name="d" dataType="integer">'
+        '<Apply function="-"><FieldRef field="x"/><Constant>0.5</Constant></Apply></DerivedField>'
+        '</LocalTransformations>')), "'integer'"
+    ),
     "another function": (pmml(tree(kind="clustering")), "clustering"),
     "a decision of the output's own": (
         pmml(tree(around='<Output><OutputField name="d" feature="decision"/></Output>')), "decision"
