@@ -1,7 +1,7 @@
 """Invented records as the table that a maker's own predictions are asked of."""
 
 import importlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ def frame(
         schema: The dataset's declared columns.
         columns: The dataset's column for each of the model's inputs; one that no test can use is missing everywhere.
         names: What the model calls them.
-        categories: The indices of the inputs that are given as pandas' categories, in an order that is not the model's.
+        categories: The indices of the inputs that are given as pandas' categories, in an order that is not the model's;
+            or by index the categories that the model knows.
     """
     import pandas as pd  # noqa: PLC0415  # a plain audit does not need it
 
@@ -35,7 +36,10 @@ def frame(
         if column is None or values is None or (column.type == "category" and index not in categories):
             values = np.full(records.count, np.nan)
         if index in categories:
-            kind = str if column is None or column.type == "category" else {"boolean": bool}.get(column.type, int)
+            kind: Any = str if column is None or column.type == "category" else {"boolean": bool}.get(column.type, int)
+            numeric = isinstance(categories, Mapping) and all(type(one) in (int, float) for one in categories[index])
+            if kind is str and numeric:  # codes that the dataset declares as texts
+                kind = float
             listed = [None if _gone(value) else kind(value) for value in values]
             known = sorted({value for value in listed if value is not None}, reverse=True)
             made[name] = pd.Series(pd.Categorical(listed, categories=known or ["none"]))

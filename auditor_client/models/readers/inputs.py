@@ -6,6 +6,7 @@ column cannot answer in two ways is no test at all.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
@@ -191,7 +192,16 @@ class ModelInputs:
         return len(self.names)
 
     def encode(self, index: int, categories: Sequence[Value]) -> None:
-        """Say that an input is a category's index among some; another category enters as missing."""
+        """Say that an input is a category's index among some; another category enters as missing.
+
+        Whole numbers are the texts that a category column declares for codes: 1 and 1.0 are "1".
+        """
+        column = self._schema.by_name.get(self.names[index])
+        whole = [value for value in categories if type(value) in (int, float) and float(value).is_integer()]
+        if column is not None and column.type == "category" and len(whole) == len(categories):
+            codes = [str(value) for value in column.values if re.fullmatch("0|-?[1-9][0-9]*", str(value))]
+            if len(codes) == len(column.values):
+                categories = [str(int(value)) for value in whole]
         self._codes[index] = {category: float(code) for code, category in enumerate(categories)}
 
     def encoded(self, index: int) -> bool:

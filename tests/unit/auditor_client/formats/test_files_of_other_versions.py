@@ -98,6 +98,39 @@ def test_whole_numbers_that_pandas_made_floats_are_the_declared_integers() -> No
         read_object(load_object(halves.encode(), "m.txt"), ModelRequest(SCHEMA, favourable=[1]))
 
 
+def test_codes_that_are_declared_as_texts_are_the_whole_numbers_of_training() -> None:
+    table, labels = people()
+    frame = table[["code", "income"]].assign(code=table["code"].astype("category"))
+    booster = lightgbm.LGBMClassifier(
+        n_estimators=9, min_child_samples=5, min_data_per_group=5, verbose=-1, n_jobs=1
+    ).fit(frame, labels)
+    text = booster.booster_.model_to_string().encode()
+    columns = [
+        column.model_copy(update={"type": "category", "categories": CODES, "minimum": None, "maximum": None})
+        if column.name == "code"
+        else column
+        for column in SCHEMA.columns
+    ]
+    schema = Schema(person_key=SCHEMA.person_key, columns=tuple(columns))
+
+    read = read_object(load_object(text, "m.txt"), ModelRequest(schema, favourable=[1]))
+
+    assert read.provenance is not None
+    assert (read.provenance.differing, read.provenance.largest) == (0, 0.0)
+    assert any(test.column == "code" for test in read.columns[0].origin.score.tests)  # type: ignore[union-attr]
+    padded = Schema(
+        person_key=SCHEMA.person_key,
+        columns=tuple(
+            one.model_copy(update={"categories": ("01", *CODES[1:])}) if one.name == "code" else one for one in columns
+        ),
+    )
+    with pytest.raises(ModelRefused, match="categories of 'code'"):
+        read_object(load_object(text, "m.txt"), ModelRequest(padded, favourable=[1]))
+
+
+CODES = ("1", "2", "3", "4")
+
+
 def _xgboost(change: Callable[[dict[str, Any]], Any]) -> bytes:
     table, labels = people()
     booster = xgboost.XGBClassifier(n_estimators=2, max_depth=2, n_jobs=1).fit(table[["age", "income"]], labels)
