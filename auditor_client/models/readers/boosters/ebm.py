@@ -4,6 +4,7 @@ A number is in the bin of how many cuts it reaches; bin 0 is for missing, the la
 InterpretML adds its tables in an order of its own, so scores agree within what rounding of that many sums can make.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -38,6 +39,10 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         raise ModelRefused(f"{type(model).__name__} is not read. {_READ}")
     if not hasattr(model, "term_scores_"):
         raise ModelRefused("The model is not fitted: fit it first.")
+    maker = installed("interpret")
+    version = str(getattr(maker, "__version__", ""))
+    if version and not re.match(r"0\.[5-7]\.", version):
+        raise ModelRefused(f"The model is of interpret {version[:20]}, whose tables may mean something else. {_READ}")
     names = [str(name) for name in model.feature_names_in_]
     columns = columns_of(names, request)
     classes = model.classes_.tolist() if hasattr(model, "classes_") else []
@@ -71,8 +76,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
             raw=model.decision_function(table), decided_as=index, ties=bound,
         )  # fmt: skip
 
-    maker = installed("interpret")
-    return compared(read, request, ask, f"interpret {getattr(maker, '__version__', '')}".strip())
+    return compared(read, request, ask, f"interpret {version}".strip())
 
 
 def _document(model: Any, columns: Sequence[str], request: ModelRequest, number: int, width: int) -> Terms:

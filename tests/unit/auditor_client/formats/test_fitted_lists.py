@@ -7,6 +7,7 @@ rules, which the classes below repeat: what imodels 3.0 and CORELS 1.1 do, line 
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,19 @@ def test_a_machine_is_read_as_it_decides(recorded: dict[str, Any], monkeypatch: 
         assert np.allclose(ours, scores, rtol=0, atol=read.provenance.bound)
         decided = read.tree.decide({"score": score_value(document, record)})
         assert decided.favourable == (decision == recorded["classes_"][-1])
+
+
+@pytest.mark.parametrize(("version", "known"), [("0.7.8", True), ("0.4.4", False), ("1.0.0", False)])
+def test_a_machine_of_another_version_is_refused(version: str, monkeypatch: pytest.MonkeyPatch, *, known: bool) -> None:
+    monkeypatch.setattr("auditor_client.models.checking.records_count", lambda _: 300)
+    monkeypatch.setattr(ebm, "installed", lambda _: SimpleNamespace(__version__=version))
+    asked = ModelRequest(SCHEMA, favourable=[RECORDED[0]["classes_"][-1]])
+
+    if known:
+        assert ebm.read_object(ExplainableBoostingClassifier(RECORDED[0]), asked).provenance
+        return
+    with pytest.raises(ModelRefused, match=version):
+        ebm.read_object(ExplainableBoostingClassifier(RECORDED[0]), asked)
 
 
 def test_booleans_taken_for_categories_are_zero_and_one(monkeypatch: pytest.MonkeyPatch) -> None:
