@@ -75,7 +75,7 @@ class UntilDecided(BaseModel):
 
     until_decided: bool = Field(
         default=False,
-        description="Start with a small privacy loss and spend more only until the verdict is decided. epsilon "
+        description="Start with a small privacy loss and increase it until the verdict is decided. epsilon "
         "(or rho) is then the maximum that all looks cost together.",
     )
     first_look: AmountText = Field(

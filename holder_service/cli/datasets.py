@@ -85,7 +85,7 @@ def write_metadata(
 ) -> None:  # fmt: skip
     """Replace the metadata of a dataset: titles, units, source. Nothing else changes."""
     _put_document(path_of("datasets", dataset, "metadata"), metadata, url, key)
-    notify(f"The metadata of {dataset} are written.")
+    notify(f"The metadata of {dataset} are saved.")
 
 
 @commands.command("rehearsal")

@@ -69,7 +69,9 @@ def read_linked(
     """
     with source.open("rb") as file:
         if f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}" != linked.values:
-            raise InvalidRecords("The file does not have the SHA-256 that the column names: send that one.")
+            raise InvalidRecords(
+                "The file's SHA-256 differs from the one that the column names. Send the file with that SHA-256."
+            )
     if person_key == VALUE:
         raise InvalidRecords(f"The dataset's person key is called {VALUE!r} itself, so no values can be linked to it.")
     schema = Schema(person_key=person_key, columns=(linked.column.model_copy(update={"name": VALUE}),))

@@ -719,7 +719,7 @@ def test_an_officer_sees_what_derived_columns_compute(strict: TestedHolder) -> N
     for line in (line for lines in said.values() for line in lines):
         assert line in page
         assert line.replace("\u202e", "\\u202e") in printed
-    assert "It was deleted since" in afterwards
+    assert "It was deleted" in afterwards
     assert "columns" not in strict.admin("GET", f"/approvals/{waits(strict.release(plan()))}").json()
 
 
@@ -915,7 +915,7 @@ def test_approvals_are_required_in_the_console(sqlite_holder: TestedHolder) -> N
         off = visits.send("/console/budgets", {**fields, "required": "not required"}, to="approval")
 
     assert (refusal.status, nobody.status) == (422, 422)
-    assert "Choose the population first." in nobody.text
+    assert "No population is chosen." in nobody.text
     assert "register has to be approved within 5 days." in done.text
     assert "approved first , within 5 days." in listed.text
     assert "Approvals 1 waits" in listed.text

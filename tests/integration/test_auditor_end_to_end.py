@@ -175,7 +175,7 @@ def test_an_empty_budget_is_reported_with_its_amounts(auditor: Auditor, model: P
 def test_errors_of_the_holder_arrive_as_classes(auditor: Auditor, model: Pipeline, holder: TestedHolder) -> None:
     with pytest.raises(NotFound):
         auditor.audit(model, "nowhere", ["sex"], "0.2", favourable=[1])
-    with pytest.raises(InvalidPlanRefused, match="never was a version"):
+    with pytest.raises(InvalidPlanRefused, match="never had a version"):
         auditor.audit(model, "register", ["sex"], "0.2", version=10**9, favourable=[1])
     with pytest.raises(QuestionRefused):
         auditor.audit(model, "register", ["age"], "0.2", favourable=[1])

@@ -187,14 +187,14 @@ def test_a_restore_needs_an_empty_home_and_refuses_what_is_damaged(made: Made, t
     settings = settings_in(tmp_path)
     damaged = Path(shutil.copytree(made.folder, tmp_path / "damaged"))
     flipped("records/*")(damaged)
-    with pytest.raises(Conflict, match="damaged, and nothing was restored"):
+    with pytest.raises(Conflict, match=r"damaged\. Nothing was restored"):
         restore(damaged, settings)
     assert not settings.home.exists()
 
     restore(made.folder, replace(settings, anchor=settings.home / "anchor"))
 
     for again in (settings, replace(settings, home=tmp_path / "other")):
-        with pytest.raises(Conflict, match=r"move .*away"):
+        with pytest.raises(Conflict, match=r"Move "):
             restore(made.folder, again)
     assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in settings.home.rglob("*")} == {0}
     shutil.copy(made.holder.settings.anchor, settings.anchor)
@@ -215,7 +215,7 @@ def test_a_database_on_a_server_is_in_the_back_up_and_comes_back(tmp_path: Path,
         (tmp_path / "backup").chmod(0o700)
         assert drill(tmp_path / "backup", now=NOW).intact
         assert holder.release(plan(draw=99)).status_code == 201
-        with pytest.raises(Conflict, match="tables already"):
+        with pytest.raises(Conflict, match="is not empty"):
             restore(tmp_path / "backup", replace(holder.settings, home=tmp_path / "other"))
         entries = holder.entries()
     shutil.rmtree(holder.settings.home)
@@ -240,13 +240,13 @@ def test_the_newest_are_kept_and_their_time_is_shown_late(sqlite_holder: TestedH
     for name in ("20200101T000000Z", "20200102T000000Z", "notes", ".20200103T000000Z.partial", ".notes.partial"):
         (folder / name).mkdir()  # the fourth was killed
 
-    with sqlite_holder.holder.files.backing_up(), pytest.raises(Conflict, match="is being made"):
+    with sqlite_holder.holder.files.backing_up(), pytest.raises(Conflict, match="is running"):
         back_up_into(sqlite_holder.holder, folder, keep=2)
     new = back_up_into(sqlite_holder.holder, folder, keep=2)
 
     assert sorted(path.name for path in folder.iterdir()) == [".notes.partial", "20200102T000000Z", new.name, "notes"]
     assert check(folder).stdout.startswith(f"Back-up {new}, made at ")
-    with pytest.raises(Conflict, match="itself a back-up, or a home"):
+    with pytest.raises(Conflict, match="itself a back-up or a home"):
         back_up_into(sqlite_holder.holder, new, keep=2)
     restored = CliRunner().invoke(app, ["restore", str(folder)], env={"HOLDER_HOME": str(tmp_path / "restored")})
     assert restored.stderr.startswith(f"{new} is restored."), restored.output

@@ -147,7 +147,7 @@ def test_commands_write_them(sqlite_holder: TestedHolder, tmp_path: Path) -> Non
     file = tmp_path / "words.json"
     file.write_text(json.dumps(WORDS), encoding="utf-8")
 
-    done(sqlite_holder, ["metadata", "register", str(file)], "The metadata of register are written.")
+    done(sqlite_holder, ["metadata", "register", str(file)], "The metadata of register are saved.")
     done(sqlite_holder, ["show-as", "ADR", "Frau Müller"], "ADR is shown as Frau Müller.")
     done(sqlite_holder, ["add-auditor", "edoeb", "--display-name", "edöb"], "")
 

@@ -172,7 +172,7 @@ def test_a_back_up_is_the_file_of_its_path_and_a_damaged_one_is_named(tmp_path: 
     assert whole.exit_code == 0, whole.output
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     assert damaged.exit_code == 2
-    assert "it is damaged" in damaged.stderr
+    assert "the copy is damaged" in damaged.stderr
     assert "copy it into a folder of your own" in damaged.stderr
 
 

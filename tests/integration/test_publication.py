@@ -136,7 +136,7 @@ def test_a_release_of_another_ledger_is_refused(bundle: Path, holder: TestedHold
         ended = publish(holder, tmp_path / "site", other)
 
     assert ended.exit_code == 2
-    assert "is no release that is in this holder's ledger" in ended.stderr
+    assert "is not a release of this holder's ledger" in ended.stderr
 
 
 def test_a_folder_is_replaced_whole_and_never_one_that_it_did_not_write(holder: TestedHolder, tmp_path: Path) -> None:

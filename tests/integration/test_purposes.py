@@ -69,7 +69,7 @@ def test_a_dataset_may_require_one(sqlite_holder: TestedHolder, tmp_path: Path) 
     said = CliRunner().invoke(app, [*audit, "--asked-for", PURPOSE], env=env)
 
     refused(bare, "invalid-request", holder=sqlite_holder)
-    assert "requires that whoever asks says what for" in bare.json()["detail"]
+    assert "requires a purpose" in bare.json()["detail"]
     assert (described["purpose_required"], described["version"]) == (True, version), "nothing is loaded again"
     assert (stored.status_code, unspent) == (200, spent), "what was answered is answered again"
     assert silent.exit_code == 2

@@ -53,7 +53,7 @@ def test_what_is_under_no_root_is_refused_whether_it_is_there_or_not(
     refused = holder.admin("POST", WHERE, json={"url": f"{tmp_path.as_uri()}/{url}"})
 
     assert refused.status_code == 422
-    assert "loads from these folders" in refused.json()["detail"]
+    assert "loads only from these folders" in refused.json()["detail"]
 
 
 def probe(holder: TestedHolder, url: str, *, dataset: str = "probe", **columns: dict[str, object]) -> httpx.Response:
@@ -134,7 +134,7 @@ def test_a_root_of_one_dataset_is_no_other_datasets(tmp_path: Path, lake: Path) 
     assert own.status_code == 200
     assert other.status_code == 422
     assert lake.as_uri() not in other.text
-    assert "names none" in other.json()["detail"]
+    assert "is empty" in other.json()["detail"]
 
 
 @pytest.mark.parametrize("end", ["%00", "\x00", "%0a", "%ed%a0%80"])
@@ -193,7 +193,7 @@ def test_the_console_loads_by_url_as_the_interface_does(holder: TestedHolder, la
         other = administrator.send(PAGE, {**file, "delimiter": ";"}, to="records/url")
 
     assert (checked.path, loaded.path, other.path) == (PAGE, PAGE, PAGE)
-    assert "The files fit the declaration of register; nothing was kept." in checked.text
+    assert "The files fit the declaration of register. Nothing was stored." in checked.text
     assert "Version 1 of register is loaded." in loaded.text
     assert "Version 2 of register is loaded." in other.text
     assert [entry["kind"] for entry in holder.entries()].count("records") == 2
@@ -216,7 +216,7 @@ def test_the_console_says_why_it_loads_nothing_and_keeps_what_was_typed(
 
     pages = (outside, broken, none, senseless)
     assert [page.status for page in pages] == [422] * 4
-    assert f"The holder loads from these folders: {lake.as_uri()}" in outside.text
+    assert f"The holder loads only from these folders: {lake.as_uri()}" in outside.text
     assert "do not fit the declaration: there is 1 kind of error" in broken.text
     assert "line 2" not in broken.text
     assert "Zebedee" not in broken.answer.text
@@ -239,4 +239,4 @@ def test_without_a_root_the_console_has_no_such_form(tmp_path: Path, lake: Path)
 
     assert f"{PAGE}/records/url" not in page.actions
     assert sent.status == 422
-    assert "HOLDER_RECORDS_ROOTS names none" in sent.text
+    assert "HOLDER_RECORDS_ROOTS is empty" in sent.text

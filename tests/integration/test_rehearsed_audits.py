@@ -240,7 +240,7 @@ def test_a_dataset_without_a_rehearsal_or_with_one_of_before_is_refused(holder: 
     holder.admin("POST", "/datasets/other/rehearsal", json={"people": 50}).raise_for_status()
     changed = holder.declare("other", columns=[*COLUMNS["columns"], {"name": "more", "type": "boolean"}])
 
-    assert "publish it again" in " ".join(changed.json()["warnings"])
+    assert "Publish it again" in " ".join(changed.json()["warnings"])
     with pytest.raises(QuestionRefused, match="is of an earlier declaration"):
         auditor.rehearse(None, "other", "sex", 1, decision="citizen", favourable="true")
 

@@ -88,7 +88,7 @@ def test_a_call_is_refused_before_its_body_is_read(sqlite_holder: TestedHolder, 
     )
 
     refused(answer, "forbidden", holder=sqlite_holder)
-    assert "role administrator or data-steward may do this; yours is of viewer" in answer.json()["detail"]
+    assert "role administrator or data-steward; your key has the role viewer" in answer.json()["detail"]
 
 
 def test_a_route_that_names_no_role_cannot_be_made() -> None:

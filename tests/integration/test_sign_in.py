@@ -200,7 +200,7 @@ def test_anybody_else_is_refused_and_no_secret_is_logged(
 
     assert page.status == 403
     assert page.values["then"] in ("/console", "/console/ledger")
-    assert (NO_ACCOUNT[:80] in page.text or "The console takes an account" in page.text) == (reason == "account")
+    assert (NO_ACCOUNT[:80] in page.text or "The console requires an account" in page.text) == (reason == "account")
     assert [line["reason"] for line in lines if line["event"] == "console log-in refused"] == [reason]
     assert not any(secret in text for secret in ("eyJ", "code-", SECRET, "evil", "denied"))
     assert "holder-session" not in page.answer.headers.get("set-cookie", "")

@@ -117,7 +117,7 @@ def test_a_key_for_metrics_opens_nothing_else(sqlite_holder: TestedHolder) -> No
 
     assert len(operations) > 25
     assert {each: answer.text for each, answer in answers.items() if answer.status_code != 403} == {}
-    assert all("use an auditor's key, or an administrator's" in answer.text for answer in answers.values())
+    assert all("Use an auditor's or an administrator's key" in answer.text for answer in answers.values())
     assert granted.status_code >= 400
     assert len(sqlite_holder.entries()) == before
     with visitor(sqlite_holder, logged_in=False) as somebody:

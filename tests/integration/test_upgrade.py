@@ -174,7 +174,7 @@ def test_real_people_whose_dataset_is_named_like_a_rehearsal_stay_real_people(tm
             verified = auditor.verify()
 
         assert (again.status_code, again.json()["version"], other.status_code) == (200, 2, 200)
-        assert "these people are real" in again.json()["warnings"][0]
+        assert "its people are real" in again.json()["warnings"][0]
         assert released.json()["charge"]["epsilon"] == "0.1"
         assert Decimal(holder.spent(dataset=RESERVED)) == spent + Decimal("0.1")
         assert [one.status_code for one in rehearsals] == [409, 201]

@@ -86,12 +86,15 @@ def open_account(store: LedgerStore, *, actor: str, new: NewAuditor) -> IssuedKe
     """
     if new.name.casefold() == COMMAND_LINE:
         raise InvalidRequest(
-            f"The ledger names the holder's own command line {COMMAND_LINE!r}: choose another name.", field="name"
+            f"The name {COMMAND_LINE!r} is reserved for the holder's own command line. Choose another name.",
+            field="name",
         )
 
     def work(transaction: Transaction) -> IssuedKey:
         if accounts.find_account(transaction.connection, new.name) is not None:
-            raise Conflict(f"There is an account {new.name!r} already; choose another name or issue it another key.")
+            raise Conflict(
+                f"The account {new.name!r} already exists. Choose another name, or issue the account another key."
+            )
         account = Account(
             new.name, new.role, transaction.now.isoformat(), disabled=False, display_name=new.display_name
         )
@@ -128,7 +131,7 @@ def withdraw_key(store: LedgerStore, *, actor: str, account: str, key_id: str) -
     def work(transaction: Transaction) -> None:
         key = next((key for key in accounts.keys_of(transaction.connection, account) if key.id == key_id), None)
         if key is None:
-            raise NotFound(f"Account {account!r} has no key {key_id!r}.")
+            raise NotFound(f"Account {account!r} does not have the key {key_id!r}. Look up the keys of the account.")
         if key.withdrawn is None:
             accounts.withdraw_key(transaction.connection, key_id, at=transaction.now.isoformat())
             _refuse_lockout(transaction)
@@ -236,7 +239,7 @@ def _caller_by_key(key: ApiKey, account: Account, *, now: datetime) -> Caller:
 def _require_account(connection: Connection, name: str) -> Account:
     found = accounts.find_account(connection, name)
     if found is None:
-        raise NotFound(f"There is no account {name!r}: open it first, or look at the list of accounts.")
+        raise NotFound(f"The account {name!r} does not exist. Open it first, or look at the list of accounts.")
     return found
 
 
@@ -247,7 +250,7 @@ def _refuse_lockout(transaction: Transaction) -> None:
     names = [account.name for account in every if account.role == "administrator" and not account.disabled]
     keys = [key for name in names for key in accounts.keys_of(connection, name)]
     if not any(key.in_force(transaction.now) for key in keys):
-        raise Conflict("No administrator could call any more: issue another administrator's key first.")
+        raise Conflict("This would leave no administrator who can log in. Issue another administrator's key first.")
 
 
 def _secret_hash(secret: str) -> bytes:

@@ -113,7 +113,10 @@ def log_out(store: LedgerStore, token: str) -> None:
 def _of_staff(caller: Caller) -> Caller:
     if caller.role in STAFF:
         return caller
-    raise Forbidden(f"The console takes an account of the role {', '.join(STAFF)}, and this is of {caller.role}.")
+    raise Forbidden(
+        f"The console requires an account with one of the roles {', '.join(STAFF)}; this account's "
+        f"role is {caller.role}. Log in with another account."
+    )
 
 
 def _hash(token: str) -> bytes:

@@ -42,12 +42,15 @@ def unmerged(connection: Connection, name: str) -> Population:
         Conflict: Its people are invented, or it was merged.
     """
     if datasets.rehearsal_in(connection, name) is not None:
-        raise Conflict(f"The people of population {name!r} are invented, for a rehearsal: no others are the same ones.")
+        raise Conflict(
+            f"The people of population {name!r} are invented for a rehearsal, so no other population "
+            "shares them. Name a population of real people."
+        )
     population = datasets.find_population(connection, name)
     if population is None:
-        raise NotFound(f"There is no population {name!r}.")
+        raise NotFound(f"The population {name!r} does not exist. Look at the datasets for their populations.")
     if population.merged_into is not None:
-        raise Conflict(f"Population {name!r} was merged into {population.merged_into!r} already.")
+        raise Conflict(f"Population {name!r} was already merged into {population.merged_into!r}. Use that population.")
     return population
 
 
@@ -67,14 +70,14 @@ def population_for(transaction: Transaction, name: str, declaration: DatasetDecl
         population is None and resolved.endswith(ENDING)
     ):
         raise InvalidRequest(
-            f"Names that end in {ENDING!r} are those of rehearsals, whose people are invented: name another "
-            "population.",
+            f"Names that end in {ENDING!r} are reserved for rehearsals, whose people are invented. "
+            "Choose another name for the population.",
             field="population",
         )
     if before is not None and before.population != resolved:
         raise Conflict(
-            f"Dataset {name!r} belongs to population {before.population!r}, and its budget follows those people. "
-            "If two populations overlap, merge them."
+            f"Dataset {name!r} belongs to population {before.population!r}, which cannot be changed "
+            "because budgets belong to the population. If two populations share people, merge them."
         )
     return resolved
 
@@ -91,7 +94,7 @@ def with_cap(
         return declaration
     now = ledger.population_balance(transaction.connection, population).limit
     if declaration.cap not in (None, now):
-        raise Forbidden("Your role sets no cap: leave it out of the declaration, and a budget officer sets it.")
+        raise Forbidden("Your role may not set a cap. Leave it out of the declaration; a budget officer sets it.")
     known = datasets.find_population(transaction.connection, population) is not None
     return declaration if known else declaration.model_copy(update={"cap": now})
 
@@ -118,16 +121,21 @@ def record_population(
     if before is None:
         if declaration.cap is None:
             raise InvalidRequest(
-                'A new population needs a cap over all auditors: "cap": {"epsilon": "10", "delta": "0"}.'
+                'A new population requires a cap for all auditors together. Add one: "cap": {"epsilon": '
+                '"10", "delta": "0"}.'
             )
     elif not (before.relation == after.relation and before.person_key in (None, after.person_key)):
         if ledger.was_charged(connection, name):
             raise AlreadyCharged(
-                "The neighbouring relation and the person key can no longer change: losses were charged in their "
-                "terms, or may have been before a restore."
+                "The neighbouring relation and the person key can no longer change, because losses were "
+                "charged in their terms, or may have been before a restore. Keep them, or declare another "
+                "population."
             )
         if any(other.name != dataset for other in datasets.every(connection, population=name)):
-            raise Conflict("Other datasets of the population rest on its neighbouring relation and person key.")
+            raise Conflict(
+                "Other datasets of the population use its neighbouring relation and person key, so these "
+                "cannot change. Declare the dataset in another population."
+            )
     if before != after:
         datasets.put_population(connection, after)
     limited = balance
@@ -162,9 +170,15 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
         connection = transaction.connection
         target, other = unmerged(connection, into), unmerged(connection, source)
         if target.name == other.name:
-            raise Conflict("A population cannot be merged with itself.")
+            raise Conflict(
+                "Both populations are the same one, and a population cannot be merged with itself. Name "
+                "two different populations."
+            )
         if not target.may_join(other):
-            raise Conflict("Populations with different neighbouring relations or person keys cannot be merged.")
+            raise Conflict(
+                "The populations have different neighbouring relations or person keys, so they cannot be "
+                "merged. Retire the datasets of one."
+            )
         schemas = {name: schemas_of(connection, name) for name in (into, source)}
         require_one_set(
             target.relation, {**schemas[into], **schemas[source]},
@@ -176,7 +190,10 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
         _require_no_raise(connection, source, spent.limit, cap.limit)
         cap = cap.charged(spent.spent)
         if not cap.spent.can_be_said:
-            raise Conflict("Together they have spent 1000 or more, which no budget holds: retire the datasets of one.")
+            raise Conflict(
+                "Together they have spent 1000 or more, which exceeds the largest possible budget. Retire "
+                "the datasets of one."
+            )
         transaction.append(Event("merge", actor, population=into, cap=cap, detail={"from": source}))
         for auditor, balance in ledger.accounts_of(connection, source).items():
             joined = ledger.account_balance(connection, into, auditor).joined(balance)
@@ -214,7 +231,7 @@ def _require_no_raise(connection: Connection, population: str, before: Loss, aft
     """
     if not after.fits_in(before) and setting_in_force(connection, population).get("second_officer"):
         raise Conflict(
-            f"This would raise the cap of the people of population {population!r}, which requires a second officer. "
+            f"This would raise the cap of population {population!r}, which requires a second officer. "
             "Raise the cap first (`holder admin cap`, once by each of two officers); then try again."
         )
 
@@ -235,13 +252,14 @@ def require_kind(connection: Connection, population: str, balance: Balance, cap:
         return
     if ledger.was_charged(connection, population):
         raise AlreadyCharged(
-            f"This population's account adds up {_ADDED_UP[balance.limit.kind]}, and that can no longer change: "
-            "losses were charged in these terms, or may have been before a restore. State the cap so."
+            f"This population's account adds up {_ADDED_UP[balance.limit.kind]}, and that can no longer "
+            "change, because losses were charged in these terms, or may have been before a restore. "
+            "State the cap in these terms."
         )
     if not all(one.limit.is_nothing for one in ledger.accounts_of(connection, population).values()):
         raise Conflict(
-            f"Auditors have budgets in {_ADDED_UP[balance.limit.kind]}: revoke them, declare the cap, and grant "
-            "them again."
+            f"Auditors have budgets in {_ADDED_UP[balance.limit.kind]}. Revoke them, declare the cap, "
+            "and grant them again."
         )
 
 
@@ -249,7 +267,7 @@ def _require_one_kind(cap: Balance, other: Balance) -> None:
     """Refuse to add up what accounts of two kinds spent."""
     if cap.limit.kind != other.limit.kind:
         raise Conflict(
-            "The account of one population adds up epsilon and delta, and that of the other rho, so they cannot be "
-            "merged. If one was never charged, declare its cap in the terms of the other first; else retire the "
-            "datasets of one."
+            "One population's account adds up epsilon and delta, the other's adds up rho, so they "
+            "cannot be merged. If one was never charged, first declare its cap in the other's terms; "
+            "otherwise retire the datasets of one."
         )

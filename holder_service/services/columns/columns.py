@@ -76,7 +76,7 @@ def make(
         if found is not None:
             return found, declared, False
         if declared.schema != asked.schema:
-            raise Conflict("The dataset was declared again while the column was checked: ask again.")
+            raise Conflict("The dataset was declared again while the column was checked. Send the request again.")
         transaction.require_few(
             "column",
             population=declared.population,
@@ -243,7 +243,7 @@ def require_usable(found: Iterable[StoredColumn], dataset: Dataset, files: Recor
     for column in found:
         require_ready(column, dataset, files, now=now)
         if column.version != dataset.version:
-            raise VersionGone("The records were replaced by a new version; ask again for that one.")
+            raise VersionGone("The records were replaced by a new version. Send the request for that version.")
 
 
 def _description(column: StoredColumn, dataset: Dataset, files: RecordFiles, *, now: datetime) -> ColumnDescription:
@@ -267,16 +267,20 @@ def _linked_column(
 ) -> tuple[DerivedColumn, str]:
     """A linked column as it was asked for, and the digest of the file that its values came in, if it is the one."""
     if column.definition.origin != "linked":
-        raise InvalidRequest("The values of a score are computed by the holder; none can be sent.")
+        raise InvalidRequest(
+            "The holder computes the values of a score, so values cannot be sent. Send the request without values."
+        )
     with store.database.read() as connection:
         document = columns.document(connection, column.id)
     if document is None:
-        raise NotFound("You have no derived column of that id about that dataset.")
+        raise NotFound("You have no derived column with that id about that dataset. List your columns to find the id.")
     asked = DerivedColumn.model_validate_json(document)
     with source.open("rb") as file:
         digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
     if not hmac.compare_digest(keyed_digest(digest, secret), str(asked.values)):
-        raise InvalidRecords("The file does not have the SHA-256 that the column names: send that one.")
+        raise InvalidRecords(
+            "The file's SHA-256 differs from the one that the column names. Send the file with that SHA-256."
+        )
     return asked, digest
 
 
@@ -303,13 +307,13 @@ def _require_share(connection: Connection, *, dataset: str, auditor: str, more: 
     number, size = columns.usage(connection, dataset=dataset, auditor=auditor)
     if number + more > limits.DERIVED_COLUMNS_PER_AUDITOR_MAX:
         raise Conflict(
-            f"You have {limits.DERIVED_COLUMNS_PER_AUDITOR_MAX} derived columns about dataset {dataset!r}, as many as "
-            "one auditor gets: delete one first."
+            f"You have {limits.DERIVED_COLUMNS_PER_AUDITOR_MAX} derived columns about dataset "
+            f"{dataset!r}, the maximum. Delete one first."
         )
     if size + more_bytes > limits.DERIVED_BYTES_PER_AUDITOR_MAX:
         raise Conflict(
             f"Your derived columns about dataset {dataset!r} would have more than "
-            f"{limits.DERIVED_BYTES_PER_AUDITOR_MAX} bytes, as many as one auditor gets: delete some first."
+            f"{limits.DERIVED_BYTES_PER_AUDITOR_MAX} bytes, the maximum. Delete some first."
         )
 
 

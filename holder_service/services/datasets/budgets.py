@@ -28,17 +28,19 @@ def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, gra
         population = found.population
         account = accounts.find_account(transaction.connection, auditor)
         if account is None:
-            raise NotFound(f"There is no auditor {auditor!r}; open the account first.")
+            raise NotFound(f"The auditor {auditor!r} does not exist. Open the account first.")
         if account.role != "auditor":
-            raise Conflict(f"{auditor!r} is no auditor but of the role {account.role}, and asks no plans.")
+            raise Conflict(
+                f"{auditor!r} has the role {account.role}, and only auditors can have a budget. Name an auditor."
+            )
         expires = None if grant.expires is None else grant.expires.isoformat()
         cap = ledger.population_balance(transaction.connection, population)
         balance = ledger.account_balance(transaction.connection, population, auditor)
         limit = _granted(grant, cap.terms)
         if grant.expires is not None and grant.expires <= transaction.now and not limit.is_nothing:
             raise InvalidRequest(
-                f"expires: {expires} is past, and nothing could be spent of what you grant. Give a later time or none; "
-                "to revoke the budget at once, grant 0.",
+                f"expires: {expires} is in the past, so the budget could not be spent. Give a later time or "
+                "none; to revoke the budget immediately, grant 0.",
                 field="expires",
             )
         balance = balance.limited(limit, expires)
@@ -92,8 +94,9 @@ def _granted(grant: BudgetGrant, terms: AccountTerms) -> Loss:
     except NoSuchLoss:
         wanted, instead = ("rho", "epsilon and delta") if terms.kind == "zcdp" else ("epsilon", "rho")
         raise InvalidRequest(
-            f"This population's account adds up {'rho' if terms.kind == 'zcdp' else 'epsilon and delta'}: grant "
-            f"{wanted}, and not {instead}.",
+            "This population's account adds up "
+            f"{('rho' if terms.kind == 'zcdp' else 'epsilon and delta')}. Grant {wanted} instead of "
+            f"{instead}.",
             field=wanted,
         ) from None
 

@@ -64,10 +64,11 @@ def require_ready(column: StoredColumn, dataset: Dataset, files: RecordFiles, *,
         return
     name = column.definition.column.name
     if found.ready_at is None:
-        raise ColumnNotReady(f"Column {name!r} has no values yet: send them, then ask again.")
+        raise ColumnNotReady(f"Column {name!r} has no values yet. Send the values, then send the request again.")
     wait_s = max(math.ceil((found.ready_at - now).total_seconds()), 1)
     raise ColumnNotReady(
-        f"Column {name!r} is ready at {found.ready_at.isoformat()}: ask again then. Nothing was charged.",
+        f"Column {name!r} will be ready at {found.ready_at.isoformat()}. Send the request again "
+        "then. Nothing was charged.",
         ready_at=found.ready_at.isoformat(), retry_after_s=wait_s,
     )  # fmt: skip
 

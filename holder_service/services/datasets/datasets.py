@@ -58,7 +58,7 @@ def require_state(connection: Connection, name: str, auditor: str, *, or_retired
 
 def no_dataset(name: str) -> NotFound:
     """There is none of that name for whoever asks."""
-    return NotFound(f"There is no dataset {name!r}; GET /v1/datasets lists those there are.")
+    return NotFound(f"The dataset {name!r} does not exist. GET /v1/datasets lists the datasets.")
 
 
 def read_dataset(store: LedgerStore, name: str) -> Dataset:
@@ -100,8 +100,9 @@ def warnings_about(dataset: Dataset, cap: Balance) -> tuple[str, ...]:
     if cap.limit.delta_nano * dataset.records_max < NANO_PER_UNIT:
         return ()
     warning = (
-        f"The cap's delta, {format_nano(cap.limit.delta_nano)}, is not below 1/records_max (1/{dataset.records_max}): "
-        "as far as the guarantee goes, somebody's whole record might be shown. Lower the cap's delta."
+        f"The cap's delta, {format_nano(cap.limit.delta_nano)}, is not below 1/records_max "
+        f"(1/{dataset.records_max}): with such a delta the guarantee does not exclude that a "
+        "person's whole record is revealed. Lower the cap's delta."
     )
     return (warning,)
 
@@ -262,7 +263,7 @@ def _require_free_name(name: str, before: Dataset | None) -> None:
     if before is not None:
         require_real(before, "It follows from that one's declaration: publish the rehearsal again instead.")
     elif name.endswith(ENDING):
-        raise InvalidRequest(f"Names that end in {ENDING!r} are those of rehearsals: give another one.")
+        raise InvalidRequest(f"Names that end in {ENDING!r} are reserved for rehearsals. Choose another name.")
 
 
 def _named_like_one(dataset: Dataset) -> tuple[str, ...]:
@@ -270,9 +271,9 @@ def _named_like_one(dataset: Dataset) -> tuple[str, ...]:
     if not dataset.name.endswith(ENDING):
         return ()
     warning = (
-        f"Rehearsals are named so, and these people are real: what is asked about {dataset.name!r} is charged. If that "
-        "could be misread, declare the same under another name in the same population, load its records there, and "
-        "retire this one."
+        f"The name {dataset.name!r} looks like that of a rehearsal, but its people are real and "
+        "requests are charged. To avoid confusion, declare the same dataset under another name in "
+        "the same population, load its records there, and retire this one."
     )
     return (warning,)
 
@@ -290,7 +291,7 @@ def _of_rehearsal(connection: Connection, dataset: Dataset) -> tuple[str, ...]:
     rehearsal = _its_rehearsal(connection, dataset)
     if rehearsal is None or (rehearsal.schema, rehearsal.records_max) == (dataset.schema, dataset.records_max):
         return ()
-    return (f"The rehearsal {rehearsal.name!r} is of the declaration before: publish it again.",)
+    return (f"The rehearsal {rehearsal.name!r} uses the previous declaration. Publish it again.",)
 
 
 def write_words(transaction: Transaction, actor: str, dataset: Dataset, words: DatasetMetadata) -> None:
@@ -315,6 +316,6 @@ def _require_rows_alike(connection: Connection, after: Schema, before: Dataset |
         return
     if ledger.was_charged(connection, before.population):
         raise AlreadyCharged(
-            "Whether a row of this dataset is one person or stands for several can no longer change: losses were "
-            "charged. Declare another dataset of the same population."
+            "Losses were charged, so it can no longer change whether a row of this dataset represents "
+            "one person or several. Declare another dataset of the same population."
         )

@@ -128,20 +128,20 @@ def look_at_overlap(
     def charge(transaction: Transaction) -> tuple[Population, Population]:
         pair = unmerged(transaction.connection, one), unmerged(transaction.connection, other)
         if pair[0].name == pair[1].name:
-            raise Conflict("Name two populations: one shares all its people with itself.")
+            raise Conflict("Both populations are the same one. Name two different populations.")
         for population in pair:
             if population.person_key is None:
                 raise Conflict(
-                    f"Nobody in population {population.name!r} has a key: it has aggregate tables alone. If you know "
-                    "that it is about the same people as the other, merge them."
+                    f"Population {population.name!r} has only aggregate tables, so its people have no keys. If "
+                    "you know that both populations are about the same people, merge them."
                 )
         for population, partner in (pair, pair[::-1]):
             cap = ledger.population_balance(transaction.connection, population.name)
             loss = LOOK_CHARGE.entered(cap.terms)
             if not cap.affords(loss, transaction.now):
                 raise Conflict(
-                    f"A look costs {loss} of both caps, and that of {population.name!r} has less left. On the "
-                    "holder's own machine `holder overlaps` costs nothing."
+                    f"A look costs {loss} of both caps, and the cap of {population.name!r} has less left. Run "
+                    "`holder overlaps` on the holder's machine instead; it is free."
                 )
             event = Event(
                 "overlap-look", actor, population=population.name, loss=loss,

@@ -27,11 +27,11 @@ def risk_of_loaded(dataset: Dataset, engine: Engine, options: RiskOptions) -> Ri
         InvalidRequest: The options do not fit the dataset.
     """
     if dataset.version is None:
-        raise NoRecords(f"Dataset {dataset.name!r} has no records: give the file that is to be loaded (--records).")
+        raise NoRecords(f"Dataset {dataset.name!r} has no records. Give the file that you want to load (--records).")
     if not isinstance(engine, LocalEngine):
         raise Conflict(
-            "The records are on a cluster, which counts what is asked and hands out no records: give the file that was "
-            "loaded (--records), or a part of it."
+            "The records are on a cluster, which does not return records. Give the loaded file, or a "
+            "part of it (--records)."
         )
     return risk_of(engine.records_of(encoded_version(dataset)), options)
 

@@ -102,11 +102,11 @@ def require_admitted(url: str, roots: tuple[RecordsRoot, ...], *, dataset: str) 
     found = admitted(url, own)
     if found is None:
         allowed = (
-            "no folder, because HOLDER_RECORDS_ROOTS names none"
+            "no folder, because HOLDER_RECORDS_ROOTS is empty"
             if not own
             else f"these folders: {', '.join(root.url for root in own)}"
         )
-        raise InvalidRequest(f"The holder loads from {allowed}. Give the URL of a file in one, or send the file.")
+        raise InvalidRequest(f"The holder loads only from {allowed}. Give the URL of a file there, or send the file.")
     return found
 
 

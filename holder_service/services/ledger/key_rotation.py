@@ -40,7 +40,7 @@ class Signer:
         except (OSError, UnusableSigningKey) as error:
             _log.error("signing key unavailable", extra={"error": type(error).__name__})
             raise Unavailable(
-                f"The holder cannot use its signing key {key_id}: an administrator has to put the key's file back."
+                f"The holder cannot use its signing key {key_id}. An administrator has to restore the key's file."
             ) from None
         self._pairs[pair.id] = pair
         return pair
@@ -77,8 +77,9 @@ def publish_first(store: LedgerStore, folder: SigningKeyFolder) -> bool:
         folder.load(key_id)
     except FileNotFoundError:
         raise Conflict(
-            f"Releases of this database are signed with the key {key_id}, which is not in {folder.path}. "
-            "Holders of one database share one HOLDER_HOME. If the key is lost for good: `holder replace-lost-key`."
+            f"Releases of this database are signed with the key {key_id}, which is not in "
+            f"{folder.path}. Holders of one database must share one HOLDER_HOME. If the key is "
+            "permanently lost, run `holder replace-lost-key`."
         ) from None
     return False
 
@@ -93,9 +94,7 @@ def replace_lost(store: LedgerStore, folder: SigningKeyFolder, *, reason: str) -
     """
     key_id = store.look_up(signing_keys.in_force)
     if key_id is None or key_id in folder.ids():
-        raise Conflict(
-            "The signing key in force is not lost: let it hand over, with `holder admin rotate-signing-key`."
-        )
+        raise Conflict("The current signing key is not lost. Replace it with `holder admin rotate-signing-key`.")
     return _publish_unvouched(store, folder, replacing=key_id, **({"reason": reason} if reason else {}))
 
 
@@ -106,7 +105,10 @@ def _publish_unvouched(
 
     def work(transaction: Transaction) -> SigningKey:
         if signing_keys.in_force(transaction.connection) != replacing:
-            raise Conflict("Somebody else put a signing key in force meanwhile; nothing was changed.")
+            raise Conflict(
+                "Another administrator replaced the signing key at the same time. Nothing was changed; "
+                "look at the keys, then try again."
+            )
         return _publish(transaction, _next_key(transaction, pair), COMMAND_LINE, **detail)
 
     return store.commit(work)
@@ -127,7 +129,10 @@ def _next_key(transaction: Transaction, pair: SigningKeyPair) -> SigningKey:
 
 def _publish(transaction: Transaction, key: SigningKey, actor: str, **detail: str) -> SigningKey:
     if signing_keys.find_signing_key(transaction.connection, key.id) is not None:
-        raise Conflict("Somebody else put this signing key in force meanwhile; nothing was changed.")
+        raise Conflict(
+            "Another administrator put this signing key in force at the same time. Nothing was "
+            "changed; look at the keys, then try again."
+        )
     signing_keys.publish(transaction.connection, key)
     document = key.model_dump(mode="json", exclude={"id", "algorithm", "valid_to"}, exclude_none=True)
     transaction.append(Event("signing-key", actor, subject=key.id, detail={**document, **detail}))

@@ -75,7 +75,7 @@ def hash_at(store: LedgerStore, sequence: int) -> str:
     except _UNREADABLE:
         recomputed = None
     if recomputed is None:
-        raise NotFound(f"The ledger has no entry {sequence}.")
+        raise NotFound(f"The ledger does not have an entry {sequence}. Use a number up to that of its head.")
     return recomputed
 
 
@@ -97,7 +97,7 @@ def verify(store: LedgerStore, *, seals: WatchSeals, chain_only: bool = False) -
     def check_anchor(connection: Connection, newest: int) -> None:
         if anchored is None:
             raise BrokenLedger(
-                newest, "all entries follow, but no anchor can be read that would show whether later ones were lost"
+                newest, "the chain of entries is complete, but the anchor cannot be read, so later entries may be lost"
             )
         if ledger.hash_at(connection, anchored.sequence) != anchored.hash:
             raise BrokenLedger(anchored.sequence, "the anchored entry is not in the database, which was rolled back")
@@ -118,18 +118,19 @@ def verify_copy(database_file: Path, watch_secret: Path) -> Verification:
         Conflict: It cannot be opened, has no tables, or those of another version.
     """
     if not database_file.is_file():
-        raise NotFound(f"There is no {database_file}: name a folder that `holder backup` made.")
+        raise NotFound(f"{database_file} does not exist. Name a folder that `holder backup` made.")
     database = Database(f"sqlite:///{database_file.absolute()}")
     try:
         if not database.is_current():
-            raise Conflict("The copy's tables are of another version of this program: verify it with that version.")
+            raise Conflict("The copy's tables belong to another version of this program. Verify it with that version.")
         return _verified(database, lambda *_: None, WatchSeals.load(watch_secret))
     except FileNotFoundError:
-        raise NotFound(f"There is no {watch_secret}: put it back from a backup.") from None
+        raise NotFound(f"{watch_secret} does not exist. Restore it from a back-up.") from None
     except Unavailable:
         raise Conflict(
-            "The copy cannot be opened as a database. This user has to be able to read it and to write into its "
-            "folder, so copy it into a folder of your own; if that does not help it is damaged, or is no copy."
+            "The copy cannot be opened as a database. This user must be able to read it and to write "
+            "into its folder: copy it into a folder of your own. If that does not help, the copy is "
+            "damaged, or is not a copy of a holder's database."
         ) from None
     finally:
         database.close()
@@ -173,7 +174,7 @@ def _verified(
     except BrokenLedger as broken:
         return Verification(replay.sequence, replay.hash, broken.sequence, broken.reason)
     except _UNREADABLE:
-        return Verification(replay.sequence, replay.hash, replay.sequence + 1, "is not of the form of an entry")
+        return Verification(replay.sequence, replay.hash, replay.sequence + 1, "is not a valid entry")
     return Verification(replay.sequence, replay.hash)
 
 
@@ -267,10 +268,10 @@ def _checked_release(connection: Connection, entry: Entry, keys: SigningKeys) ->
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was signed") from None
     filed = stored.auditor, stored.dataset, stored.sequence
     if stored.kind not in release or stored.kind != entry.event.detail.get("asked", "plan"):
-        raise BrokenLedger(entry.sequence, "the stored release answers something of another kind than it is filed as")
+        raise BrokenLedger(entry.sequence, "the stored release has another kind than its row states")
     asked: Mapping[str, Any] = release[stored.kind]
     if not stored.refines == entry.event.detail.get("refines") == asked.get("refines"):
-        raise BrokenLedger(entry.sequence, "the stored release refines another than it is filed as")
+        raise BrokenLedger(entry.sequence, "the stored release refines another release than its row states")
     if (
         filed != (entry.event.actor, entry.event.dataset, entry.sequence)
         or answer_digest(release) != entry.event.answer
@@ -279,9 +280,9 @@ def _checked_release(connection: Connection, entry: Entry, keys: SigningKeys) ->
     of = (release.get("rehearsal") or {}).get("of")
     kinds = ("watch-skipped", "charge" if of is None else "rehearsal")
     if of != entry.event.detail.get("rehearsal_of") or entry.event.kind not in kinds:
-        raise BrokenLedger(entry.sequence, "of release and entry one alone is of a rehearsal")
+        raise BrokenLedger(entry.sequence, "only one of release and entry is marked as a rehearsal")
     if stored.watch != (asked["watch"] if stored.kind in watches.STATEMENT_KINDS else None):
-        raise BrokenLedger(entry.sequence, "the stored release is filed with another watch")
+        raise BrokenLedger(entry.sequence, "the row of the stored release names another watch")
     if release["ledger"] != {"sequence": entry.sequence, "hash": entry.hash}:
         raise BrokenLedger(entry.sequence, "the release was signed for another entry: the ledger was rewritten")
     return release

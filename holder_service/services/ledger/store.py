@@ -121,7 +121,7 @@ class _Shared(Generic[T]):
             result = self.work(transaction)
         except (HolderError, PlanRefused) as refusal:
             if transaction.last is not before:
-                raise RuntimeError("Work that shares a transaction was refused after it wrote.") from refusal
+                raise RuntimeError("Work in a shared transaction was refused after it wrote.") from refusal
             return partial(self.outcome.set_exception, refusal)
         return partial(self.outcome.set_result, result)
 
@@ -333,19 +333,20 @@ def _nothing() -> None:
 
 def _rolled_back() -> RestoreUnrecorded:
     return RestoreUnrecorded(
-        "The holder's database lacks the entry that its anchor holds, so one of them was rolled back or lost. "
-        "An administrator has to record the restore: POST /v1/admin/ledger/restore."
+        "The holder's database does not have the entry that its anchor names, so one of them was "
+        "rolled back or lost. An administrator has to record the restore: POST "
+        "/v1/admin/ledger/restore."
     )
 
 
 def _nothing_restored() -> Conflict:
     return Conflict(
-        "The database has the entry that the anchor holds: nothing was restored, and there is nothing to record."
+        "The database has the entry that the anchor names, so no restore has to be recorded. Nothing was changed."
     )
 
 
 def _anchor_fault(error: OSError, path: Path) -> Unavailable:
     fault = fault_of(error)
     _log.error("anchor unavailable", extra={"error": type(error).__name__, **fault.fields})
-    detail = f"The holder's anchor cannot be used: {fault.text}. Ask again: nothing is charged twice."
+    detail = f"The holder's anchor cannot be used: {fault.text}. Send the request again; nothing is charged twice."
     return StoreUnavailable(fault, Place(f"the anchor {path}"), detail=detail)

@@ -161,8 +161,9 @@ def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -
         missing = () if text is None else apart.run(column_words, text).not_shown
         if missing:
             raise Conflict(
-                f"Officers approve here only what they can read in full, and of column {name!r} they cannot read "
-                f"{', '.join(missing)}. Nothing was charged. Ask about a smaller or simpler column."
+                f"This population refuses requests that officers cannot read in full. In column {name!r} "
+                f"they cannot read {', '.join(missing)}. Nothing was charged. Use a smaller or simpler "
+                "column."
             )
     return True
 
@@ -207,8 +208,8 @@ def require_approved(
     found = _in_force(connection, asked, now=now)
     if found is None or found.state != "approved" or found.purpose != asked.purpose:
         raise Conflict(
-            "What you ask has to be approved, and no approval of it is in force any more. Nothing was charged: ask "
-            "again, and it waits for one."
+            "This request requires an approval, and its approval is no longer valid. Nothing was "
+            "charged. Send it again to request a new approval."
         )
     return found
 
@@ -238,7 +239,7 @@ def write_down(
             columns were not checked and by now have to be.
     """
     if state.approval_days is None:
-        raise Conflict("What you ask needs no approval any more: ask again.")
+        raise Conflict("This request no longer requires an approval. Send it again.")
     connection, now = transaction.connection, transaction.now
     found = _in_force(connection, asked, now=now)
     if found is not None:  # somebody asked the same meanwhile
@@ -253,8 +254,8 @@ def write_down(
     _require_few_open(connection, asked, now=now)
     if column_digests and not in_full and setting_in_force(connection, state.dataset.population).get("in_full"):
         raise Conflict(
-            "This population has just begun to refuse requests that officers cannot read in full, and yours was not "
-            "checked. Nothing was charged: ask again."
+            "This population now refuses requests that officers cannot read in full, and your request "
+            "was not checked for that. Nothing was charged. Send it again."
         )
     approvals.forget(connection, now=now)
     expires = now + timedelta(days=state.approval_days)
@@ -299,9 +300,12 @@ def withdraw(store: LedgerStore, *, auditor: str, dataset: str, identity: str) -
         if state == "withdrawn":
             return
         if state == "declined":
-            raise Conflict("The holder declined this, and that stands until it expires: there is nothing to withdraw.")
+            raise Conflict(
+                "The holder declined this request, so it cannot be withdrawn. The decision stays until the "
+                "request expires."
+            )
         if state not in OPEN:
-            raise Conflict(f"There is nothing to withdraw: {_IN_WORDS[state]}.")
+            raise Conflict(f"The request cannot be withdrawn: {_IN_WORDS[state]}.")
         of = _account(transaction.connection, found)
         approvals.change(transaction.connection, replace(found, state="withdrawn"))
         transaction.append(
@@ -331,13 +335,14 @@ def decide(store: LedgerStore, *, actor: str, identity: str, decision: ApprovalD
         connection = transaction.connection
         found = _required(approvals.find(connection, identity))
         if found.auditor == actor:
-            raise Forbidden("Whoever asked cannot decide: somebody else has to.")
+            raise Forbidden("An account cannot decide its own request. Another officer has to decide it.")
         state = _state(connection, found, now=transaction.now)
         if state not in IN_FORCE:
-            raise Conflict(f"There is nothing to decide: {_IN_WORDS[state]}.")
+            raise Conflict(f"The request cannot be decided: {_IN_WORDS[state]}.")
         if decision.entry != _last(found):
             raise Conflict(
-                "This was decided, or asked anew, since you saw it: look at what it is now, and decide again."
+                "This request was decided, or sent again, after you saw it. Look at its current state, and "
+                "decide again."
             )
         wanted: ApprovalState = "approved" if decision.approved else "declined"
         if (found.state, found.reason) == (wanted, decision.reason):
@@ -459,7 +464,8 @@ def _in_words(store: LedgerStore, found: StoredApproval, plan: Plan, apart: Apar
 
 def _summary(name: str, identity: str, text: str | None, apart: Apart) -> ColumnInWords:
     if text is None:
-        gone = "It was deleted since: nothing is answered about it until its auditor makes the same again"
+        gone = "It was deleted. Requests about it are not answered until its auditor makes the same "
+        "column again"
         return ColumnInWords(name=name, id=identity, says=(gone,), not_shown=("its document",))
     summary = apart.run(column_words, text)
     return ColumnInWords(
@@ -486,7 +492,10 @@ def column_document(store: LedgerStore, identity: str, column: str) -> bytes:
         named = asked is not None and column in named_columns(asked).values()
         text = _column_text(connection, found, column) if named else None
     if text is None:
-        raise NotFound("The request names no such derived column, or its auditor deleted it since.")
+        raise NotFound(
+            "The request does not name this derived column, or its auditor deleted it. Look at the "
+            "request for its columns."
+        )
     return text.encode()
 
 
@@ -527,8 +536,9 @@ def _for_its_purpose(asked: AskedRelease, found: StoredApproval) -> AskedRelease
     if asked.purpose not in (None, found.purpose):
         was = "without a purpose" if found.purpose is None else f"for the purpose {found.purpose!r}"
         raise Conflict(
-            f"You asked this {was}, and it is approved for that or not at all: ask it so, or withdraw the request "
-            "(`DELETE …/approvals/{id}`, `auditor approvals --withdraw`) and ask anew."
+            f"You sent this request {was}, and an approval is only for that purpose. Send it with the "
+            "same purpose, or withdraw the request (`DELETE …/approvals/{id}`, `auditor approvals "
+            "--withdraw`) and send a new one."
         )
     return replace(asked, purpose=found.purpose)
 
@@ -539,9 +549,10 @@ def _require_few_open(connection: Connection, asked: AskedRelease, *, now: datet
     number, size = len(found), sum(found)
     if number >= limits.APPROVALS_OPEN_MAX or size + len(asked.document) > limits.APPROVAL_BYTES_MAX:
         raise Conflict(
-            f"Your requests that wait for an approval, or have one, are {number} with {size} bytes, and one auditor "
-            f"has at most {limits.APPROVALS_OPEN_MAX} with {limits.APPROVAL_BYTES_MAX} bytes. Ask for the approved "
-            "ones, or withdraw some (`DELETE …/approvals/{id}`); then ask again."
+            f"You have {number} open requests with {size} bytes; the maximum is "
+            f"{limits.APPROVALS_OPEN_MAX} with {limits.APPROVAL_BYTES_MAX} bytes. Send the approved "
+            "ones again to have them answered, or withdraw some (`DELETE …/approvals/{id}`). Then "
+            "send this request again."
         )
 
 
@@ -586,13 +597,15 @@ def _shown(connection: Connection, found: StoredApproval, *, now: datetime) -> A
 def _own(connection: Connection, *, auditor: str, dataset: str, identity: str) -> StoredApproval:
     found = approvals.find(connection, identity)
     if found is None or (found.auditor, found.dataset) != (auditor, dataset):
-        raise NotFound("You asked nothing of that id about that dataset that needs an approval.")
+        raise NotFound(
+            "You have no request for approval with that id about that dataset. List your requests to find the id."
+        )
     return found
 
 
 def _required(found: StoredApproval | None) -> StoredApproval:
     if found is None:
-        raise NotFound("There is no request of that id; GET /v1/admin/approvals lists those there are.")
+        raise NotFound("No request has that id. GET /v1/admin/approvals lists the requests.")
     return found
 
 

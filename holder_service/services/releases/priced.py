@@ -195,8 +195,8 @@ def _require_sum(terms: AccountTerms) -> None:
     """Refuse to refine where ρ is added up: the difference would be too little (docs/adr/0048-refining.md)."""
     if terms.kind == "zcdp":
         raise InvalidPlan(
-            "This population's account adds up rho, and a release is refined for the difference in epsilon alone: ask "
-            "for a further answer with Gaussian noise, and join both.",
+            "This population's account adds up rho, and only epsilon accounts support refining. "
+            "Request another answer with Gaussian noise, and join both.",
             "refines",
         )
 
@@ -216,8 +216,8 @@ def _refining(batch: PricedBatch, before: PricedBatch, quoted: BatchQuote, answe
     alike = {"cells", "epsilon", "delta"}  # what it cost was less, if it refined another
     if quoted.model_dump(exclude=alike) != answered.model_dump(exclude=alike):
         raise Conflict(
-            "The dataset was declared otherwise since the release that `refines` names, so its noise is not known any "
-            "more: ask without `refines`."
+            "The dataset's declaration changed after the release that `refines` names, so its noise is "
+            "no longer known. Send the request without `refines`."
         )
     answers = tuple(count for cell in answered.cells for count in cell.counts)
     return replace(batch, mechanism=refined_mechanism(batch.mechanism, before.mechanism, answers))
@@ -241,5 +241,6 @@ def _schema(dataset: Dataset, columns: tuple[StoredColumn, ...]) -> Schema:
         )
     except ValueError:
         raise InvalidPlan(
-            "One column alone can be the label: leave out a derived column that is one.", "columns"
+            "More than one column is a label, and a request has only one. Leave out a derived column that is a label.",
+            "columns",
         ) from None

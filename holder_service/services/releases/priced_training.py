@@ -43,7 +43,7 @@ class PricedTraining:
     def __post_init__(self) -> None:
         said = sum((Loss(step.epsilon_nano) for step in self.steps), NO_LOSS)
         if said != self.asked.charge:
-            raise Miscalibrated(f"Steps of {said} would be charged {self.asked.charge}.")
+            raise Miscalibrated(f"Steps with a loss of {said} would be charged {self.asked.charge}.")
         for step in self.steps:
             if not (
                 step.loss(self.relation).fits_in(Loss(step.epsilon_nano))
@@ -62,9 +62,8 @@ class PricedTraining:
         training.check(dataset.schema)
         if relation.name == "sensitive_attribute":
             raise InvalidPlan(
-                "The people of this dataset are protected by their sensitive attributes alone "
-                "(`sensitive_attribute`), and a training's noise protects whole records: no training is offered here. "
-                "Ask for counts in a plan.",
+                "This dataset does not offer trainings: its relation is `sensitive_attribute`, and the "
+                "noise of trainings protects whole records. Request counts with a plan.",
                 "algorithm",
             )
         steps = LEARNERS[training.algorithm.name].steps(training, dataset.schema)
@@ -108,8 +107,8 @@ def _require_epsilon(steps: tuple[LearningStep, ...]) -> None:
     least = min(step.least_epsilon_nano for step in steps)
     if not least >= limits.STEP_EPSILON_NANO_MIN:
         raise InvalidPlan(
-            f"A step of the training would get epsilon {format_nano(least)}, and has to get "
-            f"{format_nano(limits.STEP_EPSILON_NANO_MIN)} at least: raise epsilon, divide it otherwise, or ask for "
-            "fewer steps.",
+            f"A step of the training would get epsilon {format_nano(least)}; the minimum is "
+            f"{format_nano(limits.STEP_EPSILON_NANO_MIN)}. Raise epsilon, divide it differently, or "
+            "request fewer steps.",
             "epsilon",
         )

@@ -56,14 +56,14 @@ class PricedWatch:
         plan = PricedPlan.of(watch.counted(), dataset, relation, terms=terms)
         if len(plan.batches[0].classes) != 1:
             raise InvalidPlan(
-                "One person may be in both cells, as far as their rules say: let the rules of one exclude those of the "
-                "other.",
+                "The rules do not exclude that one person is in both cells. Change the rules of one cell "
+                "so that they exclude those of the other.",
                 "unfavourable",
             )
         if not 2 <= len(plan.groups) <= limits.GROUPS_PER_WATCH_MAX:
             raise InvalidPlan(
                 f"A watch compares 2 to {limits.GROUPS_PER_WATCH_MAX} groups, and these columns make "
-                f"{len(plan.groups)}: name others.",
+                f"{len(plan.groups)}. Name other columns.",
                 "sensitive",
             )
         mechanism = SparseVectorMechanism.calibrated(

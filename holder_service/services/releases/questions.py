@@ -64,7 +64,7 @@ def question_of(store: LedgerStore, sequence: int) -> ChargedQuestion:
     """
     found = find_question(store, sequence)
     if found is None:
-        raise NotFound(f"Entry {sequence} of the ledger answered nothing: name one of the kind charge or rehearsal.")
+        raise NotFound(f"Entry {sequence} of the ledger has no release. Name an entry of the kind charge or rehearsal.")
     return found
 
 

@@ -56,15 +56,16 @@ def find(connection: Connection, identity: str, dataset: Dataset, *, auditor: st
     stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset.name, kind="plan")
     if stored is None:
         raise NotFound(
-            "You have no release of the id that `refines` names about that dataset: answers to your own plans alone "
-            "can be refined."
+            "You have no release with the id that `refines` names about that dataset. Only answers to "
+            "your own plans can be refined."
         )
     if again:
         return Refined.of(stored)
     if stored.version != dataset.version:
         raise VersionGone(
-            f"The release that `refines` names is about version {stored.version} of dataset {dataset.name!r}, which is "
-            "gone, so it cannot be refined. Ask without `refines` for the current version."
+            f"The release that `refines` names is about version {stored.version} of dataset "
+            f"{dataset.name!r}, which is no longer current, so it cannot be refined. Send the request "
+            "without `refines` for the current version."
         )
     refined = Refined.of(stored)
     require_refinable(connection, refined)
@@ -82,8 +83,8 @@ def require_step(plan: Plan, refined: Refined) -> None:
     for index, (batch, before) in enumerate(zip(plan.batches, refined.plan.batches, strict=False)):
         if 0 < batch.loss.epsilon_nano - before.loss.epsilon_nano < limits.REFINING_STEP_NANO_MIN:
             raise InvalidPlan(
-                "It is above that of the release that is refined by less than the smallest step, "
-                f"{format_nano(limits.REFINING_STEP_NANO_MIN)}: ask for a larger one.",
+                "It exceeds the epsilon of the refined release by less than the smallest step, "
+                f"{format_nano(limits.REFINING_STEP_NANO_MIN)}. Use a larger epsilon.",
                 f"batches[{index}].epsilon",
             )
 
@@ -100,11 +101,11 @@ def require_refinable(connection: Connection, refined: Refined) -> None:
     finer = releases.finer_than(connection, refined.id)
     if finer is not None:
         raise Conflict(
-            f"The release that `refines` names was refined before, by release {finer}: refine that one, or send the "
-            "plan that it answers to see it again."
+            f"The release that `refines` names was already refined by release {finer}. Refine that "
+            "release, or send its plan to see it again."
         )
     if ledger.restored_after(connection, refined.sequence):
         raise Conflict(
-            "The release that `refines` names is from before a restore of the ledger, and may have been refined by an "
-            "answer that was lost: ask without `refines`."
+            "The release that `refines` names is older than a restore of the ledger, and a lost answer "
+            "may have refined it. Send the request without `refines`."
         )

@@ -107,7 +107,10 @@ def prepare(
         declared = state.dataset
         version = asked.version if asked.version is not None else declared.version
         if version is None:
-            raise NoRecords(f"Dataset {dataset!r} has no records yet, or none any more.")
+            raise NoRecords(
+                f"Dataset {dataset!r} has no records: none were loaded yet, or it was retired. Ask the "
+                "holder's administrator."
+            )
         pinned = asked.pinned(version)
         document = canonical_bytes(pinned.document())
         identity = identity_of_document(document, auditor=auditor, dataset=dataset, version=version, kind=asked.kind)
@@ -150,7 +153,7 @@ def request_approval(
     def work(transaction: Transaction) -> StoredApproval:
         access.require_in_force(transaction.connection, proof, now=transaction.now)
         if releases.find_release(transaction.connection, unapproved.asked.identity) is not None:
-            raise Conflict("This was answered meanwhile: ask again, and you have the answer.")
+            raise Conflict("This request was answered in the meantime. Send it again to get the answer.")
         state = _as_priced(transaction, unapproved.asked)
         return approvals.write_down(transaction, state, unapproved.asked, digests, in_full=in_full)
 
@@ -289,9 +292,13 @@ def _as_priced(transaction: Transaction, asked: AskedRelease) -> AccountState:
     if priced.refined is not None:
         refining.require_refinable(transaction.connection, priced.refined)
     if state.relation != priced.relation:
-        raise Conflict("The population's neighbouring relation changed while this was answered: ask again.")
+        raise Conflict(
+            "The population's neighbouring relation changed while this was answered. Send the request again."
+        )
     if state.cap.terms != priced.terms:
-        raise Conflict("What the population's account adds up changed while this was answered: ask again.")
+        raise Conflict(
+            "The population's account changed between epsilon and rho while this was answered. Send the request again."
+        )
     _require_purpose(dataset, asked.purpose)
     _require_funds(state, asked.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
@@ -310,7 +317,7 @@ def require_release(
     with store.database.read() as connection:
         stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset, kind=kind)
     if stored is None:
-        raise NotFound("You have no release of that id about that dataset.")
+        raise NotFound("You have no release with that id about that dataset. List your releases to find the id.")
     store.ensure_anchored(stored.sequence)
     return stored
 
@@ -363,8 +370,8 @@ def _require_purpose(dataset: Dataset, purpose: str | None) -> None:
     """Refuse what is asked without a word about what for, where the dataset requires one."""
     if dataset.schema.purpose_required and purpose is None:
         raise InvalidRequest(
-            f"Dataset {dataset.name!r} requires that whoever asks says what for, in one line: send `purpose`, or let "
-            "the auditor's program send it (`--asked-for`, AUDITOR_ASKED_FOR).",
+            f"Dataset {dataset.name!r} requires a purpose, in one line. Send `purpose`, or set it in "
+            "the auditor's program (`--asked-for`, AUDITOR_ASKED_FOR).",
             field="purpose",
         )
 
@@ -372,11 +379,16 @@ def _require_purpose(dataset: Dataset, purpose: str | None) -> None:
 def _require_current(dataset: Dataset, version: int | None) -> None:
     """Refuse what is asked about records that are gone (409), or that never were (422)."""
     if version is None or version > dataset.version_last:
-        raise InvalidRequest(f"There never was a version {version} of dataset {dataset.name!r}.", field="version")
+        raise InvalidRequest(
+            f"Dataset {dataset.name!r} never had a version {version}. Send the request without "
+            "`version` for the current one.",
+            field="version",
+        )
     if version != dataset.version:
         raise VersionGone(
-            f"Version {version} of dataset {dataset.name!r} is gone and this was never answered for it. "
-            "Ask for the current version, or leave `version` out."
+            f"Version {version} of dataset {dataset.name!r} is no longer current, and there is no "
+            "stored answer for this request. Send the request for the current version, or leave "
+            "`version` out."
         )
 
 
@@ -398,9 +410,9 @@ def _require_free_share(connection: Connection, asked: AskedRelease) -> None:
         return
     if releases.free_bytes(connection, auditor=asked.auditor, dataset=dataset) >= limits.FREE_BYTES_MAX:
         raise Conflict(
-            f"Your answers about dataset {dataset!r} that cost nothing, or nearly, fill {limits.FREE_BYTES_MAX} bytes, "
-            "as many as one auditor gets. What was answered can be asked again; for more, ask the administrator for "
-            "another account."
+            f"Your answers about dataset {dataset!r} that cost little or nothing fill "
+            f"{limits.FREE_BYTES_MAX} bytes, the maximum. You can still repeat answered requests. For "
+            "more, ask the administrator for another account."
         )
 
 

@@ -153,7 +153,7 @@ def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterat
 def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
     stored = releases.find_release(connection, entry.event.subject or "")
     if stored is None:
-        raise NotFound(f"The release of entry {entry.sequence} is not stored: `holder ledger verify` says more.")
+        raise NotFound(f"The release of entry {entry.sequence} is not stored. Run `holder ledger verify` for details.")
     release = json.loads(stored.body)
     asked = release[stored.kind]
     is_training = stored.kind == "training"

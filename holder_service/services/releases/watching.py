@@ -92,8 +92,9 @@ def require_room(connection: Connection, priced: PricedWatch, *, auditor: str, p
     open_ms = sum(watch.work_ms for watch in watches.open_ones_of(connection, auditor))
     if open_ms and open_ms + _work_ms(priced, pace) > 1000 * limits.RELEASE_QUEUE_S_MAX:
         raise Conflict(
-            f"One answer of each of your open watches would take more than {limits.RELEASE_QUEUE_S_MAX} seconds "
-            "together, and one auditor gets no more: ask about fewer rules, or about a smaller dataset."
+            "One answer of each of your open watches would together take more than "
+            f"{limits.RELEASE_QUEUE_S_MAX} seconds, the maximum of one auditor. Use fewer rules, or a "
+            "smaller dataset."
         )
 
 
@@ -147,8 +148,8 @@ def require_number(connection: Connection, *, auditor: str, dataset: str) -> Non
     """
     if watches.number_open(connection, auditor=auditor, dataset=dataset) >= limits.WATCHES_OPEN_MAX:
         raise Conflict(
-            f"You have {limits.WATCHES_OPEN_MAX} open watches about dataset {dataset!r}, the maximum. Set another one "
-            "once one of them has said that its verdict changed. Nothing was charged."
+            f"You have {limits.WATCHES_OPEN_MAX} open watches about dataset {dataset!r}, the maximum. "
+            "You can set another one after one of them has reported a change. Nothing was charged."
         )
 
 
@@ -410,7 +411,7 @@ def shown(store: LedgerStore, *, auditor: str, dataset: str, identity: str) -> S
         if watch is not None and (watch.auditor, watch.dataset) == (auditor, dataset):
             [found] = _with_signed(connection, [watch])
     if found is None:
-        raise NotFound("You have no watch of that id about that dataset.")
+        raise NotFound("You have no watch with that id about that dataset. List your watches to find the id.")
     store.ensure_anchored(max([found.release.sequence, *(one.sequence for one in found.signed)]))
     return found
 

@@ -65,9 +65,9 @@ def back_up(holder: Holder, folder: Path) -> None:
     """
     with holder.files.backing_up() as alone:
         if not alone:
-            raise Conflict("Another back-up of this holder is being made: wait until it is there.")
+            raise Conflict("Another back-up of this holder is running. Wait until it is complete.")
         if folder.exists():
-            raise FileExistsError(17, "is there already; name a new folder", str(folder))
+            raise FileExistsError(17, "already exists; name a new folder", str(folder))
         partial = folder.with_name(f".{folder.name}.partial")
         for left in (partial, *folder.parent.glob(".*Z.partial")):
             if left == partial or _is_named_by_time(left.name[1:].removesuffix(".partial")):
@@ -111,7 +111,7 @@ def back_up_into(holder: Holder, folder: Path, *, keep: int) -> Path:
         OSError: Something cannot be copied.
     """
     if _is_one(folder):
-        raise Conflict(f"{folder} is itself a back-up, or a home: with --keep name a folder that has back-ups in it.")
+        raise Conflict(f"{folder} is itself a back-up or a home. With --keep, name a folder that contains back-ups.")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = folder / datetime.now(UTC).strftime(_NAMED_BY_TIME)
     back_up(holder, new)
@@ -130,7 +130,7 @@ def newest(folder: Path) -> Path:
         return folder
     found = _named_by_time(folder) if folder.is_dir() else []
     if not found:
-        raise NotFound(f"There is no back-up in {folder}: name a folder that `holder backup` made.")
+        raise NotFound(f"{folder} does not contain a back-up. Name a folder that `holder backup` made.")
     return found[-1]
 
 
@@ -145,7 +145,10 @@ def read_list(folder: Path) -> BackUp | None:
     except FileNotFoundError:
         return None
     except ValidationError:
-        raise Conflict(f"{folder / LIST} is damaged, or of a later version of this program.") from None
+        raise Conflict(
+            f"{folder / LIST} is damaged, or was written by a later version of this program. Use "
+            "another back-up or that version."
+        ) from None
 
 
 def faults(folder: Path, listed: BackUp) -> list[str]:
@@ -172,12 +175,12 @@ def restore(folder: Path, settings: Settings) -> str | None:
     listed = read_list(folder)
     found = [] if listed is None else faults(folder, listed)
     if found:
-        raise Conflict(f"The back-up is damaged, and nothing was restored: {'; '.join(found[:_FAULTS_SAID_MAX])}.")
+        raise Conflict(f"The back-up is damaged. Nothing was restored. Damage: {'; '.join(found[:_FAULTS_SAID_MAX])}.")
     if not (folder / DATABASE).is_file():
-        raise NotFound(f"There is no {folder / DATABASE}: name a folder that `holder backup` made.")
+        raise NotFound(f"{folder / DATABASE} does not exist. Name a folder that `holder backup` made.")
     make_home(settings.home)
     if any(path != settings.anchor.absolute() for path in settings.home.absolute().iterdir()):
-        raise Conflict(f"{settings.home} is not empty: move away all that is in it but the anchor.")
+        raise Conflict(f"{settings.home} is not empty. Move everything except the anchor out of it.")
     _require_empty(settings.database_url)
     for name in _files(folder) if listed is None else listed.files:
         if name not in (DATABASE, LIST):
@@ -210,11 +213,11 @@ def _copy_database(source: Database, file: Path) -> LedgerPosition:
 def _require_empty(url: str) -> None:
     if url.startswith("sqlite:///"):
         if Path(url.removeprefix("sqlite:///")).exists():
-            raise Conflict("The database's file is there already: move it away.")
+            raise Conflict("The database's file already exists. Move it away.")
         return
     with closing(Database(url)) as database:
         if database.revision() is not None:
-            raise Conflict("The database has tables already: name an empty one in HOLDER_DATABASE_URL.")
+            raise Conflict("The database is not empty. Set HOLDER_DATABASE_URL to an empty database.")
 
 
 def _restore_database(copy: Path, settings: Settings) -> str | None:

@@ -86,7 +86,7 @@ class Holder:
         require_closed(settings.home)
         signer = Signer(SigningKeyFolder(settings.signing_keys))
         if not signer.folder.ids():
-            raise NotInitialised(f"There is no signing key in {signer.folder.path}: run `holder init`.")
+            raise NotInitialised(f"{signer.folder.path} does not contain a signing key. Run `holder init`.")
         database = Database(settings.database_url)
         try:
             _require_set_up(database, signer)
@@ -151,13 +151,19 @@ class Holder:
         """
         if not self.store.database.is_current():
             raise Unavailable(
-                "The database's tables are of another version than this holder.", reason="tables-outdated"
+                "The database's tables belong to another version of the holder. Run `holder init`, or use "
+                "that version.",
+                reason="tables-outdated",
             )
         if not self.store.is_anchored():
-            raise RestoreUnrecorded("The database lacks the anchored entry: an administrator has to record a restore.")
+            raise RestoreUnrecorded(
+                "The database does not have the anchored entry. An administrator has to record a restore."
+            )
         self.store.require_writable()
         if not self.engine.is_ready():
-            raise Unavailable("The cluster that has the records does not answer now.", reason="cluster-away")
+            raise Unavailable(
+                "The cluster that has the records does not respond. Try again later.", reason="cluster-away"
+            )
 
     def not_ready_reason(self) -> str | None:
         """Why it may not release; `None` if it may."""
@@ -233,7 +239,7 @@ def initialise(settings: Settings) -> IssuedKey | None:
             new = NewAuditor(name=ADMINISTRATOR, role="administrator")
             return access.open_account(store, actor=COMMAND_LINE, new=new)
         if current and not key_made and not secret_made and not seals_made:
-            raise Conflict("This holder is initialised already; nothing was changed.")
+            raise Conflict("This holder is already initialised. Nothing was changed.")
         return None
     finally:
         database.close()
@@ -251,10 +257,10 @@ def open_engine(settings: Settings, files: RecordFiles) -> Engine:
         module = import_module("holder_service.records.spark.engine")
     except ModuleNotFoundError:
         raise NotInitialised(
-            "HOLDER_ENGINE=spark needs Apache Spark: install the extra `spark` (pip install 'pafer[holder,spark]')."
+            "HOLDER_ENGINE=spark requires Apache Spark. Install the extra `spark` (pip install 'pafer[holder,spark]')."
         ) from None
     if settings.spark_remote is None and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        raise NotInitialised("HOLDER_ENGINE=spark needs a Java runtime, 17 or newer: install one, or set JAVA_HOME.")
+        raise NotInitialised("HOLDER_ENGINE=spark requires a Java runtime, 17 or newer. Install one, or set JAVA_HOME.")
     engine: Engine = module.SparkEngine(files, settings.spark, settings.home)
     return engine
 
@@ -278,17 +284,17 @@ def replace_lost_key(settings: Settings, *, reason: str) -> SigningKey:
 def _require_set_up(database: Database, signer: Signer) -> None:
     """Whether tables and the private half of the signing key in force are there."""
     if not database.is_current():
-        raise NotInitialised("The database has no tables, or those of another version: run `holder init`.")
+        raise NotInitialised("The database has no tables, or tables of another version. Run `holder init`.")
     with database.read() as connection:
         key_id = signing_keys.in_force(connection)
     if key_id is None:
-        raise NotInitialised("The holder has no signing key yet: run `holder init`.")
+        raise NotInitialised("The holder has no signing key yet. Run `holder init`.")
     try:
         signer.folder.load(key_id)
     except FileNotFoundError:
         raise NotInitialised(
-            f"The signing key {key_id} is not in {signer.folder.path}: put its file back from a backup, or say that it "
-            "is lost for good with `holder replace-lost-key`."
+            f"The signing key {key_id} is not in {signer.folder.path}. Restore its file from a back-up, "
+            "or, if it is permanently lost, run `holder replace-lost-key`."
         ) from None
 
 
@@ -297,8 +303,8 @@ def _record_files(settings: Settings) -> RecordFiles:
         secret = PersonSecret.load(settings.person_secret)
     except FileNotFoundError:
         raise NotInitialised(
-            f"The secret for person keys, {settings.person_secret}, is not there: put it back from a backup, or run "
-            "`holder init` for a new one."
+            f"The secret for person keys, {settings.person_secret}, is missing. Restore it from a "
+            "back-up, or run `holder init` to create a new one."
         ) from None
     return RecordFiles(
         settings.records, settings.people, settings.derived, settings.linked, settings.incoming,
@@ -311,8 +317,8 @@ def _watch_seals(settings: Settings) -> WatchSeals:
         return WatchSeals.load(settings.watch_secret)
     except FileNotFoundError:
         raise NotInitialised(
-            f"The secret for watches, {settings.watch_secret}, is not there: put it back from a backup. Or run "
-            "`holder init` for a new one: then the watches that are set have no further answers."
+            f"The secret for watches, {settings.watch_secret}, is missing. Restore it from a back-up. "
+            "Or run `holder init` to create a new one; existing watches then get no further answers."
         ) from None
 
 
@@ -326,6 +332,7 @@ def _refuse_lost_history(store: LedgerStore) -> None:
     anchored = store.anchored()
     if anchored is not None and anchored.sequence > 0:
         raise Conflict(
-            f"The anchor {store.anchor.path} holds entry {anchored.sequence} of a ledger that this empty database "
-            "lacks. Restore the database; or, for a new holder, give HOLDER_ANCHOR another file."
+            f"The anchor {store.anchor.path} holds entry {anchored.sequence} of a ledger that this "
+            "empty database does not have. Restore the database. For a new holder, set HOLDER_ANCHOR "
+            "to another file."
         )

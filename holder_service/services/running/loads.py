@@ -128,7 +128,7 @@ def _record_version(
     """Make encoded records the current version; gives its number, and dataset and derived columns as they were."""
     now = require_dataset(transaction.connection, dataset.name)
     if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
-        raise Conflict("The dataset's declaration changed while its records were read: load them again.")
+        raise Conflict("The dataset's declaration changed while its records were read. Load them again.")
     version = now.version_last + 1
     after = replace(now, version=version, version_last=version, records_file=encoded, people_file=people)
     datasets.put(transaction.connection, after)

@@ -96,7 +96,7 @@ def entry(store: LedgerStore, sequence: int) -> Entry:
     """
     found = store.look_up(ledger.entry_at, sequence)
     if found is None:
-        raise NotFound(f"The ledger has no entry {sequence}.")
+        raise NotFound(f"The ledger does not have an entry {sequence}. Use a number up to that of its head.")
     return found
 
 

@@ -122,7 +122,7 @@ def _checked(store: LedgerStore, bundle: Path, keys: SigningKeys, names: frozens
         entry = entries[str(figures["release"]["id"]).removeprefix("sha256:")]
         dataset = entry.event.dataset or ""
         if dataset not in names:
-            raise UnpublishableBundle(f"It is about {dataset}, which is not published: add --dataset {dataset}.")
+            raise UnpublishableBundle(f"It is about {dataset}, which is not published. Add --dataset {dataset}.")
         page = files[f"reports/{name}.html"] if remarks[name] is None else None
         yield PublishedAnswer(name, dataset, entry, figures, page, digest)
 
@@ -136,7 +136,7 @@ def _charged(connection: Connection, name: str, content: bytes, keys: SigningKey
     except (BadSignature, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnpublishableBundle(f"{name} was not signed by this holder.") from error
     if "rehearsal" in receipt:
-        raise UnpublishableBundle(f"{name} is of a rehearsal: it says nothing about people.")
+        raise UnpublishableBundle(f"{name} belongs to a rehearsal, so it is not about real people.")
     entry = None if stored is None else ledger.entry_at(connection, stored.sequence)
     if (
         stored is None
@@ -147,7 +147,7 @@ def _charged(connection: Connection, name: str, content: bytes, keys: SigningKey
         or entry.event.answer != answer_digest(receipt)
         or entry.recomputed_hash != receipt["ledger"]["hash"]
     ):
-        raise UnpublishableBundle(f"{name} is no release that is in this holder's ledger.")
+        raise UnpublishableBundle(f"{name} is not a release of this holder's ledger.")
     return entry
 
 
@@ -167,17 +167,19 @@ def _computed_again(bundle: Path, keys: Path) -> dict[str, str | None]:
     """
     program = shutil.which(PROGRAM, path=sysconfig.get_path("scripts")) or shutil.which(PROGRAM)
     if program is None:
-        raise UnpublishableBundle("Its figures cannot be checked: install the auditor's program (pafer[auditor]).")
+        raise UnpublishableBundle(
+            "Its figures cannot be checked without the auditor's program. Install pafer[auditor]."
+        )
     command = [program, "bundle", "check", str(bundle), "--keys", str(keys), "--json"]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=CHECK_TIMEOUT_S)  # noqa: S603 - our own program
         found = json.loads(ended.stdout)
         checks = [*found["audits"], *found["trainings"]]
     except subprocess.TimeoutExpired as error:
-        raise UnpublishableBundle(f"Its figures were not made again within {CHECK_TIMEOUT_S} seconds.") from error
+        raise UnpublishableBundle(f"Its figures were not reproduced within {CHECK_TIMEOUT_S} seconds.") from error
     except (ValueError, KeyError, TypeError) as error:
-        lines = ended.stderr.strip().splitlines() or ["the auditor's program does not say why"]
-        raise UnpublishableBundle(f"Its figures could not be made again: {lines[-1]}") from error
+        lines = ended.stderr.strip().splitlines() or ["the auditor's program does not give a reason"]
+        raise UnpublishableBundle(f"Its figures could not be reproduced: {lines[-1]}") from error
     for fault in (*found["faults"], *(one["fault"] for one in checks if one["fault"] is not None)):
         raise UnpublishableBundle(fault)
     if not found["ok"]:

@@ -105,15 +105,19 @@ def _free_name(transaction: Transaction, real: Dataset) -> str:
     name = rehearsal_name(real.name)
     if len(name) > limits.NAME_CHARACTERS_MAX:
         longest = limits.NAME_CHARACTERS_MAX - len(rehearsal_name(""))
-        raise Conflict(f"The rehearsal of {real.name!r} would have too long a name: {longest} characters can have one.")
+        raise Conflict(
+            f"The name {real.name!r} is too long for a rehearsal: a dataset with a rehearsal has at "
+            f"most {longest} characters. Declare it under a shorter name."
+        )
     taken = datasets.find_dataset(transaction.connection, name)
     people = datasets.every(transaction.connection, population=name)
     population = datasets.find_population(transaction.connection, name)
     known = any(one.rehearsal_of == real.name for one in people)
     if (taken is not None and taken.rehearsal_of != real.name) or (population is not None and not known):
         raise Conflict(
-            f"There are real people of the name {name!r}, so {real.name!r} can have no rehearsal. "
-            f"Declare the same under another name in the population {real.population!r}, and rehearse that one."
+            f"A dataset or population of real people has the name {name!r}, so {real.name!r} cannot "
+            "have a rehearsal. Declare the same dataset under another name in the population "
+            f"{real.population!r}, and publish a rehearsal of that one."
         )
     return name
 

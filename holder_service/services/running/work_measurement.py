@@ -215,7 +215,7 @@ def _noise_drawn(priced: Priced) -> tuple[PlanSize, ...]:
             batch.mechanism.release([0] * (len(batch.batch.cells) * len(priced.groups)))
         return (priced.size,)
     if not isinstance(priced, PricedTraining):
-        raise TypeError("Plans and trainings alone are asked here.")
+        raise TypeError("Only plans and trainings can be requested here.")
     for step in priced.steps:
         if step.measures == "choices":
             # Of each cell that is scored there is a candidate, and not fewer; all nodes have some.

@@ -114,7 +114,9 @@ class Apart:
                 done, outcome = pickle.load(answers)  # noqa: S301 - of our own child
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._end()
-                raise Unavailable("The holder's work on this was broken off; nothing was changed. Ask again.") from None
+                raise Unavailable(
+                    "The holder's work on this request was interrupted. Nothing was changed. Send the request again."
+                ) from None
         if done:
             return outcome  # type: ignore[no-any-return]  # what the function returned
         raise outcome

@@ -34,11 +34,11 @@ def read_factors(path: Path, *, engine: EngineName) -> Work:
     except FileNotFoundError:
         return AS_SHIPPED if engine == "local" else CLUSTER_AS_SHIPPED
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise InvalidSettings(f"{path} holds no factors: run `holder calibrate` again, or remove it.") from None
+        raise InvalidSettings(f"{path} does not contain factors. Run `holder calibrate` again, or remove it.") from None
     if measured != engine:
         raise InvalidSettings(
-            f"{path} was measured with another engine than HOLDER_ENGINE={engine}: run `holder calibrate` again, or "
-            "remove it."
+            f"{path} was measured with another engine than HOLDER_ENGINE={engine}. Run `holder "
+            "calibrate` again, or remove it."
         )
     return factors
 

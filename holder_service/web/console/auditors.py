@@ -60,7 +60,10 @@ def issue_key(visit: AdministratorVisit, auditor: PathName, form: CheckedForm) -
     """Give an account a further key, and show it."""
     if form.text("newest") != _newest_key(access.read_account(visit.store, auditor)[1]):
         # The answer is a page and no redirect, because the key is shown only there.
-        raise Conflict("This form was sent before, or somebody else issued a key meanwhile: look at the keys below.")
+        raise Conflict(
+            "This form was already sent, or another administrator issued a key at the same time. Look "
+            "at the keys below before you send it again."
+        )
     issued = access.issue_key(visit.store, actor=visit.actor, account=auditor, expires=form.timestamp("expires"))
     return _key_page(visit, issued)
 

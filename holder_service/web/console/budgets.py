@@ -72,7 +72,7 @@ def require_approval(visit: OfficerVisit, form: CheckedForm) -> Response:
     """Have whatever is asked about a population approved first, or no longer."""
     population = form.text("population")
     if not population:
-        raise InvalidRequest("Choose the population first.")
+        raise InvalidRequest("No population is chosen. Choose one first.")
     flags = {name: {"yes": True, "no": False}.get(form.values.get(name, "")) for name in ("in_full", "second_officer")}
     required = form.text("required") == "required"
     setting = ApprovalSetting.model_validate({"required": required, "days": form.whole_number("days"), **flags})

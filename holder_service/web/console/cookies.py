@@ -35,7 +35,7 @@ def check_origin(request: Request, secret: str, sent: str) -> None:
     from_here = request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
     if from_here and secret and hmac.compare_digest(form_token(secret).encode(), sent.encode()):
         return
-    raise Forbidden("This form is not of this session: go back, load the page again, and send it from there.")
+    raise Forbidden("This form belongs to another session. Go back, reload the page, and send the form from there.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def declare(visit: StewardVisit, form: CheckedForm) -> Response:
     """Declare a new dataset."""
     name = form.name("name")
     if any(dataset.name == name for dataset in datasets.every_dataset(visit.store)):
-        raise InvalidRequest(f"There is a dataset {name!r} already: change it on its own page.")
+        raise InvalidRequest(f"The dataset {name!r} already exists. Change it on its own page.")
     if "check" in form.values:
         checked = _read(form)
         return visit.page(
@@ -136,7 +136,7 @@ def write_metadata(visit: StewardVisit, dataset: PathName, form: CheckedForm) ->
         datasets.describe(visit.store, actor=visit.actor, name=dataset, words=words)
     except InvalidRequest as error:
         raise _refused_words(form, error.fields["errors"]) from None
-    return visit.done(path_of(dataset), f"The metadata of {dataset} are written.")
+    return visit.done(path_of(dataset), f"The metadata of {dataset} are saved.")
 
 
 @router.post("/datasets/{dataset}/columns/delete")
@@ -146,7 +146,7 @@ def delete_column(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> 
     columns.take_away(
         visit.store, visit.holder.files, actor=visit.actor, dataset=dataset, identity=form.text("column"), auditor=None
     )
-    return visit.done(path_of(dataset), "The derived column is deleted. What was released about it stays.")
+    return visit.done(path_of(dataset), "The derived column is deleted. Its releases remain.")
 
 
 @router.post("/datasets/{dataset}/rehearsal")
@@ -164,9 +164,9 @@ def publish_rehearsal(visit: StewardVisit, dataset: PathName, form: CheckedForm)
 def retire(visit: StewardVisit, dataset: PathName, form: CheckedForm) -> Response:
     """Take a dataset and its records away."""
     if form.text("confirm") != dataset:
-        raise InvalidRequest(f"To retire the dataset write its name, {dataset}, into the field.")
+        raise InvalidRequest(f"The name does not match. To retire the dataset, enter its name, {dataset}.")
     datasets.retire(visit.store, actor=visit.actor, name=dataset, files=visit.holder.files)
-    return visit.done(f"{ROOT}/datasets", f"Dataset {dataset} is retired. What was spent stays spent.")
+    return visit.done(f"{ROOT}/datasets", f"Dataset {dataset} is retired. Spent budget is not returned.")
 
 
 @router.post("/populations/merge")
@@ -175,7 +175,7 @@ def merge(visit: AdministratorVisit, form: CheckedForm) -> Response:
     """Join one population to another."""
     into, source = form.text("into"), form.text("population")
     populations.merge(visit.store, actor=visit.actor, into=into, source=source)
-    return visit.done(f"{ROOT}/datasets", f"Population {source} has joined {into}; their spending is added.")
+    return visit.done(f"{ROOT}/datasets", f"Population {source} is merged into {into}. Their spending is added.")
 
 
 @router.post("/populations/overlaps")
@@ -253,7 +253,7 @@ def _declared(visit: Visit, name: str, declaration: DatasetDeclaration) -> Respo
         files=visit.holder.files,
         sets_cap=OFFICERS.admits(visit.session.caller),
     ).dataset
-    loaded = "" if declared.version else " Its records are to be loaded."
+    loaded = "" if declared.version else " Load its records next."
     return visit.done(path_of(name), f"Dataset {name} is declared, of population {declared.population}.{loaded}")
 
 

@@ -44,7 +44,9 @@ async def receive_form(
     """
     media_type, parameters = parse_options_header(request.headers.get("content-type", ""))
     if media_type != b"multipart/form-data" or b"boundary" not in parameters:
-        raise InvalidRequest("Send the form from its page.")
+        raise InvalidRequest(
+            "This request did not come from the form's page. Open the page and send the form from there."
+        )
     with path.open("xb") as file:
         reader = _FormReader(file, fields, check)
         try:
@@ -55,7 +57,7 @@ async def receive_form(
         except MultipartParseError:
             raise _unreadable() from None
     if not (reader.complete and reader.file_name):
-        raise InvalidRequest("Choose a file with records: .csv or .parquet.")
+        raise InvalidRequest("No file was sent. Choose a file of records: .csv or .parquet.")
     sent = MEDIA_TYPES[1 if reader.file_name.lower().endswith(b".parquet") else 0]
     return Received(sent, format_of(fields), check="check" in fields)
 
@@ -126,4 +128,4 @@ class _FormReader:
 
 
 def _unreadable() -> InvalidRequest:
-    return InvalidRequest("The form could not be read: load the page again.")
+    return InvalidRequest("The form could not be read. Reload the page and send it again.")

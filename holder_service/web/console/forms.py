@@ -33,7 +33,7 @@ class Form:
         """A field that has to be there, and may be empty."""
         if name in self.values:
             return self.values[name].strip()
-        raise InvalidRequest(f"The form lacks its field {name!r}: load the page again.")
+        raise InvalidRequest(f"The form's field {name!r} is missing. Reload the page and send it again.")
 
     def name(self, name: str) -> str:
         """A new dataset's or account's name."""
@@ -47,7 +47,7 @@ class Form:
         text = self.text(name)
         if re.fullmatch("[0-9]{1,15}", text):
             return int(text)
-        raise InvalidRequest(f"{name}: write a whole number.")
+        raise InvalidRequest(f"{name} is not a whole number. Enter a whole number.")
 
     def timestamp(self, name: str) -> datetime | None:
         """A date and time, which the page says is in UTC; None if it is empty."""
@@ -58,7 +58,7 @@ class Form:
         try:
             return jiter.from_json(self.text(name).encode(), catch_duplicate_keys=True, allow_inf_nan=False)
         except ValueError as error:
-            raise InvalidRequest(f"The {name} is no admissible JSON: {error}.") from None
+            raise InvalidRequest(f"The {name} is not valid JSON: {error}.") from None
 
 
 def one_kind(form: Form) -> dict[str, str]:
@@ -70,7 +70,9 @@ def one_kind(form: Form) -> dict[str, str]:
     filled = {name: form.values[name].strip() for name in ("epsilon", "rho") if form.values.get(name, "").strip()}
     if len(filled) == 1:
         return filled
-    raise InvalidRequest("Fill in either ε or ρ, as the population's account adds up.")
+    raise InvalidRequest(
+        "Enter either ε or ρ, not both and not neither: the one that the population's account adds up."
+    )
 
 
 def read_timestamp(name: str, text: str) -> datetime | None:
@@ -87,7 +89,7 @@ def read_timestamp(name: str, text: str) -> datetime | None:
         typed = None
     if typed is not None and typed.tzinfo is None:
         return typed.replace(tzinfo=UTC)
-    raise InvalidRequest(f"{name}: write date and time as 2027-01-31T12:00, in UTC.")
+    raise InvalidRequest(f"{name} is not a valid date and time. Write it as 2027-01-31T12:00, in UTC.")
 
 
 async def read_form(request: Request, *, bytes_max: int = limits.BODY_BYTES_MAX) -> Form:
@@ -98,14 +100,16 @@ async def read_form(request: Request, *, bytes_max: int = limits.BODY_BYTES_MAX)
         TooLargeBody, TooSlow: As `read_bounded`.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
-        raise InvalidRequest("Send the form from its page.")
+        raise InvalidRequest(
+            "This request did not come from the form's page. Open the page and send the form from there."
+        )
     body = await read_bounded(request, bytes_max=bytes_max)
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict")
     except ValueError:
-        raise InvalidRequest("The form could not be read: load the page again.") from None
+        raise InvalidRequest("The form could not be read. Reload the page and send it again.") from None
     if len(dict(pairs)) != len(pairs):
-        raise InvalidRequest("The form has a field twice: load the page again.")
+        raise InvalidRequest("The form contains a field twice. Reload the page and send it again.")
     if any(NUL in part for pair in pairs for part in pair):
         raise InvalidRequest(NUL_REFUSED.format("A field of the form"))
     return Form(dict(pairs))

@@ -102,7 +102,7 @@ def export_entries(visit: Visitor, filters: FilterText) -> Response:
 def verify(visit: ReaderVisit, _: CheckedForm) -> Response:
     """Recompute the chain and every balance, and say what was found."""
     found = ledger_reading.verify(visit.store, seals=visit.holder.seals)
-    text = f"Broken at entry {found.broken_at}: {found.reason}."
+    text = f"The ledger is not valid from entry {found.broken_at} on: {found.reason}."
     if found.intact:
         text = f"Intact: {found.entries} entries were recomputed, and every balance and stored release follows."
     return visit.done(f"{ROOT}/ledger", text, good=found.intact)
@@ -112,7 +112,10 @@ def verify(visit: ReaderVisit, _: CheckedForm) -> Response:
 def rotate_signing_key(visit: AdministratorVisit, form: CheckedForm) -> Response:
     """Put a new signing key in force."""
     if form.text("newest") != visit.holder.public_keys().keys[-1].id:
-        raise Conflict("This form was sent before, or somebody else put a key in force meanwhile: look below.")
+        raise Conflict(
+            "This form was already sent, or another administrator replaced the key at the same time. "
+            "Look at the keys below before you send it again."
+        )
     made = key_rotation.rotate(visit.store, visit.holder.signing, actor=visit.actor)
     return visit.done(f"{ROOT}/ledger", f"Signing key {made.id} is in force.")
 
@@ -144,7 +147,7 @@ def _filter(filters: Mapping[str, str]) -> EntryFilter:
     """
     kind = next((kind for kind in KINDS if kind == filters["kind"]), None)
     if filters["kind"] and kind is None:
-        raise InvalidRequest("There is no such kind of entry: choose one of the list.")
+        raise InvalidRequest("This kind of entry does not exist. Choose one from the list.")
     return EntryFilter(
         kind, filters["population"] or None, filters["dataset"] or None, account=filters["account"] or None,
         since=read_timestamp("From", filters["since"]), until=read_timestamp("Before", filters["until"]),

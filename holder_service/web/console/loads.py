@@ -54,7 +54,7 @@ async def load_records(request: Request, visit: StewardVisit, dataset: PathName)
         visit.refusal, visit.form = Refusal.of(error), Form(fields)
         return await run_in_threadpool(show_dataset, visit, dataset)
     if version is None:
-        return visit.done(path_of(dataset), f"The file fits the declaration of {dataset}; nothing was kept.")
+        return visit.done(path_of(dataset), f"The file fits the declaration of {dataset}. Nothing was stored.")
     return visit.done(path_of(dataset), f"Version {version} of {dataset} is loaded.")
 
 
@@ -69,5 +69,5 @@ async def load_records_from(visit: StewardVisit, dataset: PathName, form: Checke
         visit.refusal = Refusal.of(error)
         return await run_in_threadpool(show_dataset, visit, dataset)
     if version is None:
-        return visit.done(path_of(dataset), f"The files fit the declaration of {dataset}; nothing was kept.")
+        return visit.done(path_of(dataset), f"The files fit the declaration of {dataset}. Nothing was stored.")
     return visit.done(path_of(dataset), f"Version {version} of {dataset} is loaded.")

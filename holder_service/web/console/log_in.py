@@ -79,13 +79,17 @@ def log_in(request: Request, holder: TheHolder, form: Annotated[Form, Depends(_l
     try:
         check_origin(request, LOG_IN_COOKIE.read(request), form.text("form_token"))
         if not limit.admits(address):
-            raise RateLimited("Too many log-ins failed from this address. Wait a minute, then try again.")
+            raise RateLimited("Too many failed log-ins from this address. Wait a minute, then try again.")
         session = logins.log_in(holder.store, form.text("key"))
     except (Unauthenticated, Forbidden) as error:
         limit.count_failure(address)
         _log.warning("console log-in refused")
         unknown = isinstance(error, Unauthenticated)
-        detail = "This key is unknown, expired or withdrawn." if unknown else error.detail
+        detail = (
+            "This key is not valid: it is unknown, expired or withdrawn. Enter a valid key."
+            if unknown
+            else error.detail
+        )
         return log_in_page(request, holder, then, Refusal("forbidden", detail))
     except HolderError as error:
         return log_in_page(request, holder, then, Refusal.of(error))

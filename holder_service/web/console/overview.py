@@ -55,4 +55,4 @@ def show_overview(visit: Visitor) -> Response:
 @router.get(f"{ROOT}/{{path:path}}")
 def show_nothing(_: Visitor, path: str) -> Response:
     """Any other page below the console's path."""
-    raise NotFound(f"There is no page {path[:80]!r} in the console.")
+    raise NotFound(f"The console does not have a page {path[:80]!r}. Use the navigation.")

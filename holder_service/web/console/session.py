@@ -156,7 +156,7 @@ class ConsoleRoute(APIRoute):
             except HolderError as error:
                 refusal = Refusal.of(error)
             except RequestValidationError:
-                refusal = Refusal("not-found", "There is no such page.")
+                refusal = Refusal("not-found", "This page does not exist. Use the navigation.")
             visit: Visit | None = getattr(request.state, "visit", None)
             return visit.refused(refusal) if visit else render("refusal.html.j2", refusal=refusal)
 

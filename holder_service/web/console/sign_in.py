@@ -73,7 +73,7 @@ async def complete_sign_in(request: Request, holder: TheHolder) -> Response:
     response: Response
     try:
         if not limit.admits(address):
-            raise RateLimited("Too many log-ins failed from this address. Wait a minute, then try again.")
+            raise RateLimited("Too many failed log-ins from this address. Wait a minute, then try again.")
         then, until = _begun(request, holder)
         session = await _lane(request).do_soon(_session, holder, request, until)
         request.state.caller = session.caller
@@ -139,7 +139,10 @@ def _session(holder: Holder, request: Request, until: datetime) -> Session:
 def _provider(holder: Holder) -> IdentityProvider:
     if holder.provider is not None and holder.provider.settings.client_id is not None:
         return holder.provider
-    raise NotFound("The console of this holder takes keys alone: its settings name no client of an identity provider.")
+    raise NotFound(
+        "This console accepts only keys: the holder's settings do not configure an identity "
+        "provider. Log in with a key."
+    )
 
 
 def _lane(request: Request) -> Lane:

@@ -7,7 +7,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from holder_service.web.edge.problems import problem_response
 from shared.wire.text import NUL, has_nul
 
-NUL_REFUSED: Final = "{} has a NUL character, which no name and no text may hold. Send it without. Nothing was charged."
+NUL_REFUSED: Final = (
+    "{} contains a NUL character, which names and texts may not contain. Remove it. Nothing was charged."
+)
 
 
 class AddressesWithoutNul:

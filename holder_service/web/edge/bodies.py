@@ -55,7 +55,10 @@ async def read_bounded(request: Request, *, bytes_max: int, media_type: str | No
     if media_type is not None:
         sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if sent != media_type:
-            raise UnsupportedMediaType(f"Send a JSON document with the content type {media_type}.")
+            raise UnsupportedMediaType(
+                "The content type is missing or not supported. Send a JSON document with the content type "
+                f"{media_type}."
+            )
     if int(request.headers.get("content-length", "0")) > bytes_max:  # the server has refused what is no number
         raise TooLargeBody(limit_bytes=bytes_max)
     body = bytearray()

@@ -61,7 +61,7 @@ class BoundedConnection(HttpToolsProtocol):
             return
         self._head_bytes += len(data)
         if self._head_bytes > limits.HEAD_BYTES_MAX:
-            self.send_400_response("The head of the request is too long.")
+            self.send_400_response("The request's headers are too long. Send shorter headers.")
 
     def _await_head(self) -> None:
         self._stop_waiting()

@@ -52,7 +52,8 @@ class Authentication:
                 caller = await (self._metrics_caller(shown) if scope["path"] == METRICS else self._caller(shown))
                 if caller.role == "metrics" and scope["path"] != METRICS:
                     raise Forbidden(
-                        "This key is for the metrics alone (GET /metrics): use an auditor's key, or an administrator's."
+                        "This key is valid only for the metrics (GET /metrics). Use an auditor's or an "
+                        "administrator's key."
                     )
                 scope.setdefault("state", {})["caller"] = caller
             except HolderError as error:

@@ -20,4 +20,4 @@ def strict_document(body: bytes, *, parts_max: int) -> Any:
         return jiter.from_json(body, catch_duplicate_keys=True, allow_inf_nan=False)
     except ValueError as error:
         # jiter quotes at most a key, which is the caller's own word.
-        raise InvalidRequest(f"The body is no admissible JSON: {error}.") from None
+        raise InvalidRequest(f"The body is not valid JSON: {error}.") from None

@@ -53,14 +53,16 @@ INSTANCE_CHARACTERS_MAX: Final = 400
 ERRORS_SHOWN_MAX: Final = 20
 TEXT_SHOWN_CHARACTERS_MAX: Final = 600
 PLAIN_WORDS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("extra_forbidden", "unexpected_keyword_argument"), "There is no such field here: leave it out."),
-    "missing": "This field is required.",
-    **dict.fromkeys(("dataclass_type", "model_attributes_type", "model_type"), "This has to be a JSON object."),
-    "too_long": "This list has at most {max_length} items.",
-    "too_short": "This list has at least {min_length} items.",
+    **dict.fromkeys(("extra_forbidden", "unexpected_keyword_argument"), "This field does not exist. Remove it."),
+    "missing": "This field is missing. It is required.",
+    **dict.fromkeys(
+        ("dataclass_type", "model_attributes_type", "model_type"), "This value is not a JSON object. Send an object."
+    ),
+    "too_long": "This list has too many items; the maximum is {max_length}.",
+    "too_short": "This list has too few items; the minimum is {min_length}.",
     **dict.fromkeys(
         ("datetime_parsing", "datetime_from_date_parsing", "datetime_type", "timezone_aware"),
-        "Write date and time with their zone, such as 2027-01-31T12:00:00Z.",
+        "This value is not a date and time with a time zone. Write it as 2027-01-31T12:00:00Z.",
     ),
 }
 """What to say for the validator's own words, by its kind of error, where those do not say what to do."""
@@ -128,9 +130,9 @@ def _each(error: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], str]]:
 def http_problem(request: Request, error: Any) -> Response:
     """What the framework refuses itself: unknown paths and methods, and requests that it cannot read."""
     code, detail = {
-        404: ("not-found", "There is nothing at this path; /openapi.json lists what there is."),
-        405: ("method-not-allowed", "This path does not take that method; /openapi.json lists what there is."),
-    }.get(error.status_code, ("invalid-request", "The request could not be read."))
+        404: ("not-found", "This path does not exist. /openapi.json lists the paths."),
+        405: ("method-not-allowed", "This path does not support that method. /openapi.json lists the methods."),
+    }.get(error.status_code, ("invalid-request", "The request could not be read. Check its method, path and headers."))
     response = problem_response(code, detail, instance=request.url.path, status=error.status_code)
     response.headers.update(error.headers or {})
     return response
@@ -164,7 +166,10 @@ class LastResort:
             _log.error("internal error", extra=described_error(error))
             if began:
                 return
-            detail = "The holder failed; nothing left it that was not charged. Ask again, and inform its administrator."
+            detail = (
+                "The holder failed unexpectedly. Nothing left it without a charge. Send the request again, "
+                "and inform the holder's administrator."
+            )
             await problem_response("internal", detail, instance=scope["path"])(scope, receive, send)
 
 

@@ -68,8 +68,8 @@ class DrawQueue:
             return
         if self._bodies[auditor] >= limits.BODIES_WAITING_MAX:
             raise RateLimited(
-                f"{limits.BODIES_WAITING_MAX} of your requests that cost nothing wait already, and no more may: ask "
-                "again when one of them was answered."
+                f"{limits.BODIES_WAITING_MAX} of your free requests are already waiting, the maximum. Send "
+                "this one again when one of them is answered."
             )
         self._bodies[auditor] += 1
         try:
@@ -98,8 +98,8 @@ class DrawQueue:
         waiting_s = self._turns.waiting_s(turn.auditor)
         if waiting_s and waiting_s + turn.work_s > limits.RELEASE_QUEUE_S_MAX:
             raise RateLimited(
-                f"Your requests that wait to be drawn would take more than {limits.RELEASE_QUEUE_S_MAX} seconds "
-                "together: ask again when one of them was answered. Nothing was charged.",
+                f"Your waiting requests would together take more than {limits.RELEASE_QUEUE_S_MAX} seconds, "
+                "the maximum. Send this one again when one of them is answered. Nothing was charged.",
                 retry_after_s=max(math.ceil((self._turns.next_s or 0.0) - time.monotonic()), 1),
             )
 

@@ -24,8 +24,8 @@ BURST_S: Final = 10
 ATTEMPTS_SHARE: Final = 0.1
 BUCKETS_MAX: Final = 10_000
 LIMITED: Final = (
-    "More requests came than the holder takes, {rate:g} a second on average for each key. Wait a second, then ask "
-    "again; nothing was charged."
+    "This key sent too many requests; the limit is {rate:g} a second on average. Wait a "
+    "second, then send the request again. Nothing was charged."
 )
 
 

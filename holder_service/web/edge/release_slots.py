@@ -31,8 +31,8 @@ class ReleaseSlots:
         """
         if sum(name == auditor and not turn.done() for name, turn in self._waiting) >= self._share:
             raise RateLimited(
-                "The holder works on as many of your requests as it can at once. Wait a second, then ask again; "
-                "nothing was charged."
+                "The holder is already working on the maximum number of your requests. Wait a second, then "
+                "send this one again. Nothing was charged."
             )
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append((auditor, turn))

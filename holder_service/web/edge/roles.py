@@ -45,7 +45,10 @@ class Admission:
             Forbidden: With the roles that may.
         """
         if not self.admits(caller):
-            raise Forbidden(f"Only a key of the role {' or '.join(self.roles)} may do this; yours is of {caller.role}.")
+            raise Forbidden(
+                f"This call requires the role {' or '.join(self.roles)}; your key has the role "
+                f"{caller.role}. Use another key."
+            )
 
 
 ADMINISTRATORS: Final = Admission(("administrator",))

@@ -173,7 +173,7 @@ async def received(
         fault = fault_of(error)
         _log.error("records could not be kept", extra={"error": type(error).__name__, **fault.fields})
         detail = (
-            f"The holder cannot keep the file: {fault.text}. Nothing was changed. Send it again once that is mended."
+            f"The holder cannot store the file: {fault.text}. Nothing was changed. Send it again after this is fixed."
         )
         raise StoreUnavailable(fault, detail=detail) from None
 
@@ -191,7 +191,10 @@ def body_of(request: Request, form: RecordFormat = STRICT, *, check: bool = Fals
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in MEDIA_TYPES:
-        raise UnsupportedMediaType(f"Send the file with the content type {MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}.")
+        raise UnsupportedMediaType(
+            "The content type is missing or not supported. Send the file with the content type "
+            f"{MEDIA_TYPES[0]} or {MEDIA_TYPES[1]}."
+        )
 
     async def receive(path: Path, bytes_max: int, report: Report) -> Received:
         with path.open("xb") as file:

@@ -69,7 +69,7 @@ async def sign_in_offer(holder: TheHolder) -> SignInOffer:
     oidc = holder.settings.oidc
     if oidc is not None and oidc.offer is not None:
         return oidc.offer
-    raise NotFound("Auditors of this holder have keys, and sign in nowhere: ask its administrator for a key.")
+    raise NotFound("This holder does not offer sign-in to auditors. Ask its administrator for a key.")
 
 
 @router.get("/v1/datasets", tags=["everybody"])

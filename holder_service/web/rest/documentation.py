@@ -71,5 +71,5 @@ def viewer_file(name: str) -> Response:
     if name == "start.js":
         return Response(START, media_type="text/javascript", headers=headers)
     if name not in MEDIA_TYPES:
-        raise NotFound("There is no such file; /docs is the page to open.")
+        raise NotFound("This file does not exist. Open /docs.")
     return Response(VIEWER.joinpath(name).read_bytes(), media_type=MEDIA_TYPES[name], headers=headers)

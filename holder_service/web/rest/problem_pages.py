@@ -45,7 +45,7 @@ async def explain_problem(
 ) -> Response:
     """What a problem's code means and what to do: a page for whoever accepts HTML, else a document."""
     if code not in TITLES:
-        raise NotFound("There is no such problem code; GET /problems lists them.")
+        raise NotFound("This problem code does not exist. GET /problems lists the codes.")
     kind = _kind(code)
     facts = {
         "What happened": kind.meaning, "What to do": kind.remedy,

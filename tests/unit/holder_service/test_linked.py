@@ -277,7 +277,7 @@ def test_another_file_than_the_column_names_is_refused_before_it_is_read(tmp_pat
         ),
     )
 
-    assert refusal == "The file does not have the SHA-256 that the column names: send that one."
+    assert refusal == "The file's SHA-256 differs from the one that the column names. Send the file with that SHA-256."
 
 
 def test_more_rows_than_the_limit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
