@@ -26,6 +26,7 @@ from holder_service.records.formats import RecordFormat
 from holder_service.records.pieces import Piece, UnsplitPart, declared_names, pieces_of
 from holder_service.records.progress import Report, unseen
 from shared.contract.schema import Schema
+from shared.wire.csv_signs import HEAD_BYTES, csv_signs
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
 """As much is read at once; no line may be longer."""
@@ -115,6 +116,12 @@ class _Lines:
             InvalidRecords: The header is not as it should be.
         """
         names = _header_names(line, form, faults)
+        other = csv_signs(line)
+        if len(names) == 1 and other.columns > 1:
+            said = "';'" if other.delimiter == ";" else "'|'" if other.delimiter == "|" else other.delimiter
+            raise faults.refusal(
+                "line 1", f"the header has one column. If the delimiter is another one, give --delimiter {said}."
+            )
         return cls(form, schema, declared_names("line 1", names, schema, faults, only_declared=form.only_declared))
 
     def pieces(self, line: int, lines: bytes, faults: Faults) -> Iterator[Piece]:
@@ -247,7 +254,11 @@ def _sound_part(block: bytes, form: RecordFormat) -> tuple[int, str | None]:
     try:
         block.decode(form.encoding)
     except UnicodeDecodeError as error:
-        faults.append((error.start, f"is not {form.encoding.removesuffix('-sig').upper()}"))
+        signs = csv_signs(block[max(0, error.start - HEAD_BYTES // 2) :][:HEAD_BYTES])
+        other = (
+            "" if signs.encoding == form.encoding else f". If it is {signs.encoding}, give --encoding {signs.encoding}"
+        )
+        faults.append((error.start, f"is not {form.encoding.removesuffix('-sig').upper()}{other}"))
     text = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(text == _LINE_FEED)
     if b"\r" in block and (found := _lone_return(text)) is not None:

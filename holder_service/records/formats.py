@@ -4,9 +4,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from shared.wire import limits
+from shared.wire.csv_signs import ALIASES
 from shared.wire.request_model import RequestModel
 from shared.wire.text import normalise
 
@@ -20,9 +21,10 @@ class RecordFormat(RequestModel):
 
     delimiter: Literal[",", ";", "|", "tab"] = Field(default=",", description="The separator of fields.")
     decimal: Literal[".", ","] = Field(default=".", description="The decimal separator of numbers.")
-    encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"] = Field(
-        default="utf-8", description="The encoding. A byte order mark of UTF-8 is skipped."
-    )
+    encoding: Annotated[
+        Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"],
+        BeforeValidator(lambda given: ALIASES.get(given.lower(), given) if isinstance(given, str) else given),
+    ] = Field(default="utf-8", description="The encoding. A byte order mark of UTF-8 is skipped.")
     missing: Words = Field(
         default=(),
         description="A word for a missing value, as in the file, in addition to an empty field: NA, NULL or a dot.",

@@ -11,6 +11,7 @@ from shared.contract.schema import Schema
 from shared.wire.limits import TEXT_CHARACTERS_MAX
 from shared.wire.text import normalise
 
+UNDECLARED_SHOWN_MAX: Final = 20
 NAME_CHARACTERS_MAX: Final = 4 * TEXT_CHARACTERS_MAX
 """No declared name is longer, however it is written: NFC makes at most four characters one."""
 
@@ -76,6 +77,7 @@ def declared_names(
     wanted = dict.fromkeys((schema.row_column, *schema.by_name))
     found: set[str] = set()
     names_in_file: list[str | None] = []
+    undeclared: list[int] = []
     for number, sent in enumerate(names, start=1):
         name = _normalised(sent)
         if name in found:
@@ -83,13 +85,22 @@ def declared_names(
         elif name in wanted:
             found.add(name)
         elif not only_declared:
-            faults.add(
-                where,
-                f"field {number} is no declared column. The file has the {schema.row_words} {schema.row_column!r} and "
-                "every declared column, in any order, and nothing else unless it is to be passed over "
-                "(`only_declared`).",
-            )
+            undeclared.append(number)
         names_in_file.append(name if name in found else None)
+    if undeclared:
+        listed = ", ".join(map(str, undeclared[:UNDECLARED_SHOWN_MAX])) + (
+            ", …" if undeclared[UNDECLARED_SHOWN_MAX:] else ""
+        )
+        which = (
+            f"field {listed} is no declared column"
+            if len(undeclared) == 1
+            else f"fields {listed} are no declared columns"
+        )
+        faults.add(
+            where,
+            f"{which}. The file has the {schema.row_words} {schema.row_column!r} and every declared column, in any "
+            "order. Skip others with --only-declared (over HTTP `only_declared=true`).",
+        )
     for name in wanted:
         if name not in found:
             faults.add(where, f"column {name!r} is missing.")

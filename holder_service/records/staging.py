@@ -3,9 +3,11 @@
 Memory is bounded whatever a file's size. Person keys are hashed as they arrive, and nowhere put aside in clear.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -160,28 +162,31 @@ def _stage(
     """Take all records, and append each column's values to a file of its own.
 
     Raises:
-        InvalidRecords: For all faults, up to a bound. Keys are compared once everything else is as it should be.
+        InvalidRecords: For all faults, up to a bound, repeated keys behind the others.
     """
-    unit, first = "", 0
+    unit, records = "", 0
+    begins: list[tuple[int, int]] = []
     for checked in pieces:
-        if not unit:
-            unit, first = checked.piece.unit, checked.piece.first
+        unit = unit or checked.piece.unit
+        if schema.person_key is not None:
+            begins.append((records, checked.piece.first))
+            given = checked.piece.columns[schema.person_key].to_pylist()
+            keys.add(key or f"\0{records + number}" for number, key in enumerate(given))  # a missing one is a fault
+        records += len(checked.piece)
         if faults.found:
             continue
-        if schema.person_key is not None:
-            keys.add(checked.piece.columns[schema.person_key].to_pylist())
-        else:
+        if schema.person_key is None:
             with _people_file(folder).open("ab") as file:
                 checked.values[schema.row_column].astype(np.int64).tofile(file)
         for index, column in enumerate(schema.columns):
             with _staged(folder, index).open("ab") as file:
                 checked.values[column.name].tofile(file)
-    faults.check()
     if schema.person_key is not None:
         report("comparing-keys")
     for repeated in keys.repeated(FAULTS_MAX):
+        before, first = begins[bisect_right(begins, repeated, key=itemgetter(0)) - 1]
         faults.add(
-            f"{unit} {first + repeated}, column {schema.person_key!r}",
+            f"{unit} {first + repeated - before}, column {schema.person_key!r}",
             f"the key of an earlier {unit}; everybody has exactly one.",
         )
     faults.check()

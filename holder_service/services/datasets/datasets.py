@@ -58,7 +58,7 @@ def require_state(connection: Connection, name: str, auditor: str, *, or_retired
 
 def no_dataset(name: str) -> NotFound:
     """There is none of that name for whoever asks."""
-    return NotFound(f"The dataset {name!r} does not exist. GET /v1/datasets lists the datasets.")
+    return NotFound(f"The dataset {name!r} does not exist. GET /v1/datasets, or `holder admin datasets`, lists them.")
 
 
 def read_dataset(store: LedgerStore, name: str) -> Dataset:

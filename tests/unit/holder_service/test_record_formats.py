@@ -223,9 +223,35 @@ def test_every_repeated_key_and_every_wrong_column_is_named(tmp_path: Path) -> N
 def test_bytes_of_no_character_are_named_in_their_encoding(tmp_path: Path) -> None:
     content = b"id,age,income,town,granted,sex\np1,37,1,\x81,true,f\np2,37,1,\xe9,true,f\n"
 
-    assert refused(tmp_path, content)[0] == ("line 2", "is not UTF-8.")
-    assert [detail for _, detail in refused(tmp_path, content)] == ["is not UTF-8."] * 2
-    assert refused(tmp_path, content, RecordFormat(encoding="cp1252"))[0] == ("line 2", "is not CP1252.")
+    said = "is not UTF-8. If it is {0}, give --encoding {0}."
+    assert refused(tmp_path, content) == [("line 2", said.format("latin-1")), ("line 3", said.format("cp1252"))]
+    assert refused(tmp_path, content, RecordFormat(encoding="cp1252"))[0] == (
+        "line 2",
+        "is not CP1252. If it is latin-1, give --encoding latin-1.",
+    )
+
+
+def test_a_wrong_delimiter_and_aliases_of_encodings(tmp_path: Path) -> None:
+    content = b"id;age;income;town;granted;sex\np1;37;1;\xe9;true;f\n"
+
+    assert refused(tmp_path, content) == [
+        ("line 1", "the header has one column. If the delimiter is another one, give --delimiter ';'.")
+    ]
+    aliases = ("latin1", "ISO-8859-1", "windows-1252", "utf8")
+    assert [RecordFormat.model_validate({"encoding": name}).encoding for name in aliases] == [
+        "latin-1", "latin-1", "cp1252", "utf-8",
+    ]  # fmt: skip
+
+
+def test_repeated_keys_are_told_with_the_other_faults(tmp_path: Path) -> None:
+    """The planted fault sends a delivery back twice."""
+    lines = ["id,age,income,town,granted,sex", "p1,37,1,a,true,f", "p2,old,1,a,true,f", "p1,38,1,a,true,f"]
+
+    found = refused(tmp_path, "\n".join(lines).encode())
+
+    wheres = [where for where, _ in found]
+    assert any(where.startswith("line 3") for where in wheres)
+    assert any(where.startswith("line 4, column 'id'") for where in wheres)
 
 
 def test_a_declared_category_cannot_mean_missing(tmp_path: Path) -> None:
