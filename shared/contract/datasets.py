@@ -1,11 +1,21 @@
 """Datasets, accounts and budgets as the interface shows and takes them (4-interface)."""
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
 
 from shared.contract.approvals import ApprovalSetting
+from shared.contract.declaration_faults import NO_SENSITIVE, unfit_declaration
 from shared.contract.metadata import DatasetMetadata, UnfitMetadata
 from shared.contract.rehearsals import Rehearsal
 from shared.contract.relations import NeighbouringRelation, Relation
@@ -90,10 +100,18 @@ class DatasetDeclaration(RequestModel):
     purpose_required: StrictBool = Field(default=False, exclude_if=lambda required: not required)
     """Whether whoever asks has to say what for: the purpose is entered into the ledger and published."""
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _tell_all_faults(cls, document: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(document)
+        except ValidationError as error:
+            raise unfit_declaration(document, error) from None
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not any(column.sensitive for column in self.table.columns):
-            raise ValueError("Declare at least one sensitive column: nothing else is counted by.")
+            raise ValueError(NO_SENSITIVE)
         perturbed = [column.name for column in self.columns if column.randomised_response is not None]
         if perturbed and self.relation != "sensitive_attribute":
             raise ValueError(

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holder_service.domain.errors import HolderError, fault_text
 from holder_service.web.edge.logs import described_error
 from holder_service.web.edge.telemetry import note_problem
+from shared.contract.declaration_faults import UnfitDeclaration
 from shared.contract.metadata import UnfitMetadata
 from shared.privacy.amounts import InvalidAmount
 from shared.wire.problems import PROBLEM_MEDIA_TYPE, PROBLEM_TYPE_BASE, TITLES, PlanRefused
@@ -113,9 +114,19 @@ def validation_refusal(error: ValidationError) -> tuple[str, list[dict[str, str]
 
 def _faults(error: Any, *, is_plan: bool) -> tuple[str, list[dict[str, str]]]:
     # A list whose first item is bad is also called too short, which only repeats it.
-    found = [one for one in error.errors() if one["type"] != "too_short" or not one["input"]] or error.errors()
+    errors = [one for listed in error.errors() for one in _flattened(listed)]
+    found = [one for one in errors if one["type"] != "too_short" or not one["input"]] or errors
     shown = [{"field": _path(location), "detail": why} for one in found for location, why in _each(one)]
     return _validation_code(found[0], is_plan=is_plan), shown[:ERRORS_SHOWN_MAX]
+
+
+def _flattened(error: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A fault; of a declaration that does not fit, all of its faults."""
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, UnfitDeclaration):
+        yield from ({**one, "loc": (*error["loc"], *one["loc"])} for one in cause.errors)
+    else:
+        yield error
 
 
 def _each(error: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], str]]:
