@@ -6,6 +6,8 @@ may read the holder's home may run them.
 """
 
 import logging
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -45,8 +47,18 @@ app.add_typer(admin, name="admin")
 app.add_typer(machine.ledger_commands, name="ledger")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"holder {version('pafer')}")
+        raise typer.Exit
+
+
 @app.callback()
-def before_every_command() -> None:
+def before_every_command(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Run a holder: it has the sensitive attributes, answers with noise and keeps the ledger."""
     keep_new_files_private()
     logging.getLogger("holder_service").addHandler(logging.NullHandler())  # a command says itself what went wrong

@@ -1,5 +1,6 @@
 """A failing store: readiness and metrics say why, and the commands say where."""
 
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -82,3 +83,10 @@ def test_a_misspelt_setting_is_refused_by_name(tmp_path: Path, monkeypatch: pyte
     assert "HOLDER_ANCOR is not a setting: did you mean HOLDER_ANCHOR?" in result.stderr
     assert "SERVICE_HOST" not in result.stderr
     assert not (tmp_path / "home").exists()
+
+
+def test_the_version_is_shown(sqlite_holder: TestedHolder) -> None:
+    result = CliRunner().invoke(app, ["--version"])
+
+    assert (result.exit_code, result.stdout) == (0, f"holder {version('pafer')}\n")
+    assert f'holder_build_info{{version="{version("pafer")}"}} 1.0' in sqlite_holder.metrics().text

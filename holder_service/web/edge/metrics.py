@@ -14,6 +14,7 @@ from collections import Counter as Tally
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final, get_args
 
@@ -114,6 +115,9 @@ class _HolderState:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The gauges. Floats are for pictures: what is charged is whole nano-units in the ledger."""
+        build = GaugeMetricFamily("holder_build_info", "1, with the version that runs.", labels=["version"])
+        build.add_metric([version("pafer")], 1)
+        yield build
         reason = self._holder.not_ready_reason()
         yield GaugeMetricFamily("holder_ready", "1 if GET /readyz answers 200, else 0.", value=int(reason is None))
         gauge = GaugeMetricFamily(
