@@ -48,7 +48,7 @@ def show_ledger(
 ) -> None:  # fmt: skip
     """Show the ledger entries that match all filters."""
     found = call("GET", LEDGER, url, key, params={**which.model_dump(exclude_none=True), "limit": limit})
-    show(found, ("#", "at (UTC)", "by", "what", "left to the auditor"), list(map(_row, found["entries"])), as_json)
+    show(found, ("#", "at (UTC)", "by", "what", "left"), list(map(_row, found["entries"])), as_json)
     if found["next"] is not None and not as_json:
         notify(f"There are more: --after {found['next']}")
 

@@ -1,6 +1,7 @@
 """What commands print: tables for people, JSON for machines."""
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -39,7 +40,14 @@ def show(
     else:
         names = max(map(len, columns))
         for row in rows:
-            cells = [f"{name:{names}}  {cell}" for name, cell in zip(columns, row, strict=True) if cell]
+            cells = [
+                textwrap.fill(
+                    f"{name:{names}}  {cell}", max(console.width, names + 20), subsequent_indent=" " * (names + 2),
+                    break_long_words=False, break_on_hyphens=False,
+                )
+                for name, cell in zip(columns, row, strict=True)
+                if cell
+            ]  # fmt: skip
             print("\n".join(cells), end="\n\n" if len(rows) > 1 else "\n")
 
 
