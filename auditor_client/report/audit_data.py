@@ -25,7 +25,7 @@ from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import METRIC_WORDS
 from auditor_client.report.model_warnings import model_warnings
 from auditor_client.report.outcome import Outcome, outcome_of
-from auditor_client.report.people import people_facts
+from auditor_client.report.people import few_warning, people_facts
 from auditor_client.report.prose import Paragraph
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.rule_bars import RuleBars, rule_bars
@@ -105,7 +105,11 @@ def audit_data(finding: Finding) -> AuditData:
     """Everything that the report of an audit says."""
     first, words = finding.first, finding.question.words
     bars, no_bars = _bars(finding)
-    warnings = [*model_warnings(finding), *(one for made in finding.estimates.values() for one in made.warnings)]
+    warnings = [
+        *few_warning(finding),
+        *model_warnings(finding),
+        *(one for made in finding.estimates.values() for one in made.warnings),
+    ]
     return AuditData(
         subject=subject(finding.question),
         model_name=finding.about.model_name or "",

@@ -34,6 +34,7 @@ from auditor_client.report.formats import (
 )
 from auditor_client.report.metric_names import METRIC_WORDS, rate_words
 from auditor_client.report.outcome import outcome_of
+from auditor_client.report.people import few_people
 from auditor_client.report.prose import level_of, threshold_name
 from auditor_client.report.subject import subject
 from shared.contract.schema import Group
@@ -146,6 +147,11 @@ _REASONS: Final[Mapping[Verdict, str]] = {
         "There is no verdict: the four-fifths rule is about selection rates, and no other threshold was asked for."
     ),
 }
+_FEW: Final = sentence("The figures are about few people: {people}.")
+_REASON_FEW: Final = sentence(
+    "The noise is too large for a verdict, because hardly anybody is shown to have a linked decision. Check the form "
+    "of the person keys before you ask at a larger ε."
+)
 _POPULATION: Final[Mapping[Verdict, str]] = {
     Verdict.MEETS: sentence(
         "In the population that the register is a sample of, the ratio lies between {low} and {high} "
@@ -173,9 +179,14 @@ def headline(finding: Finding) -> str:
     metric, estimate = finding.metrics[0], finding.first
     words = _audit_words(finding, metric)
     if not estimate.ratio.defined:
-        return said(_NO_RATIO, **words)
+        return joined([said(_NO_RATIO, **words), *_few(finding)])
     verdict = [] if estimate.verdict is Verdict.NONE else [said(_VERDICTS[estimate.verdict], **words)]
-    return joined([*verdict, *_figures(finding, metric, estimate)])
+    return joined([*verdict, *_figures(finding, metric, estimate), *_few(finding)])
+
+
+def _few(finding: Finding) -> tuple[str, ...]:
+    people = few_people(finding)
+    return (said(_FEW, people=people),) if people else ()
 
 
 def _audit_words(finding: Finding, metric: str) -> dict[str, str]:
@@ -195,7 +206,7 @@ def heading(finding: Finding) -> str:
     """The headline; where nobody said which kind of decision it is, without both outcomes' sentences."""
     if not finding.both_outcomes:
         return headline(finding)
-    return said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0]))
+    return joined([said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0])), *_few(finding)])
 
 
 def outcomes(finding: Finding) -> tuple[str, ...]:
@@ -304,6 +315,8 @@ def explanation(finding: Finding) -> str:
     reason = _REASONS_ADVERSE[estimate.verdict] if adverse else _REASONS[estimate.verdict]
     if estimate.verdict is not Verdict.NONE and not ratio_interval(finding, estimate):
         reason = _NO_INTERVAL
+    elif estimate.verdict is Verdict.UNDECIDED and few_people(finding):
+        reason = _REASON_FEW
     threshold = "" if estimate.threshold is None else threshold_percent(estimate.threshold)
     bar = _bar(estimate)
     limit = "" if bar is None else ratio(bar)

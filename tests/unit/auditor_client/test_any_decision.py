@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from auditor_client.asking.question import make_question
 from auditor_client.asking.request import AuditRequest
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.comparing import compare_results
+from auditor_client.audits.result import AuditResult
 from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.findings.about import About
@@ -20,6 +22,7 @@ from auditor_client.findings.notes import Notes
 from auditor_client.models.read_model import Provenance, ReadModel, above, decided
 from auditor_client.models.tree import Branch, Split, Tree
 from auditor_client.report.subject import provenance_words
+from shared.contract.metadata import DatasetMetadata
 from shared.contract.rules import Predicate
 from shared.contract.schema import Column
 from shared.scores.columns import DerivedColumn, column_id
@@ -450,3 +453,24 @@ def test_the_scope_that_was_asked_for_is_said(auditor: Auditor) -> None:
 )
 def test_how_a_model_was_read_is_one_sentence(read: Provenance, words: str) -> None:
     assert provenance_words(read).replace("\N{NARROW NO-BREAK SPACE}", " ") == words
+
+
+def of_a_register(audit: AuditResult, people: int) -> AuditResult:
+    """The audit as it is read where the holder publishes that the register is about so many people."""
+    dataset = audit.question.dataset.model_copy(update={"metadata": DatasetMetadata(people=people)})
+    return replace(audit, question=replace(audit.question, dataset=dataset))
+
+
+def test_linked_decisions_that_match_almost_nobody_are_said_to_be_few(auditor: Auditor) -> None:
+    auditor.link(DECISIONS, "register", name="decision")
+    common: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "epsilon": "1", "intervention": "assistive"}
+    linked = auditor.audit(decision="decision", favourable=["granted"], **common)
+    declared = auditor.audit(decision="citizen", favourable=["true"], **common)
+
+    few = of_a_register(linked, 10_000_000)
+    people = next(fact.text for fact in few.view.data.facts if fact.term == "People with a decision")
+    assert f"The figures are about few people: {people}." in few.view.data.headline
+    assert any(f"is shown to have a linked decision: {people}." in one for one in few.view.data.warnings)
+    for other in (of_a_register(linked, 2_000), linked, of_a_register(declared, 10_000_000)):
+        assert "few people" not in other.view.data.headline
+        assert not any("linked decision" in one for one in other.view.data.warnings)
