@@ -40,7 +40,7 @@ class Deciding:
     on_step: Step
 
     def decided(self, posed: PosedQuestion, asking: Asking, left: Loss) -> AuditResult:
-        """Look until the verdict on the first metric is decided, or the most is spent; gives the last look.
+        """Look until the verdict is decided (`Finding.open`), or the most is spent; gives the last look.
 
         Args:
             posed: The question at the most that all looks may lose together.

@@ -181,6 +181,12 @@ def watchable_parity(audit: AuditResult) -> MetricEstimate:
             "A watch compares whom rules over declared columns accept: not scores, linked decisions, strata or two "
             "models."
         )
+    if question.request.intervention == "punitive":
+        raise QuestionRefused(
+            "This audit is about a punitive decision, so its verdict is about the adverse ratio. A watch is over the "
+            "ratio of favourable rates alone, and cannot watch adverse ratios yet. Instead of a watch, audit new "
+            "versions of the records again."
+        )
     if estimate is None or estimate.threshold is None or estimate.verdict.value not in _VERDICTS:
         raise QuestionRefused(
             "A watch is over a verdict of statistical parity, meets or fails, and this audit has none: audit more "

@@ -198,10 +198,15 @@ class Finding:
 
     @property
     def open(self) -> bool:
-        """Whether the first metric leaves open what it was asked for: a verdict, else whether the groups differ."""
+        """Whether it leaves open what was asked for: a verdict, else whether the groups differ.
+
+        Where nobody said what kind of decision it is, both outcomes' ratios are followed: one that is undecided leaves
+        it open, whatever the other one says. Else it is the first metric's.
+        """
         if self.first.verdict is Verdict.NONE:
             return not self.difference.low > 0
-        return self.first.verdict is Verdict.UNDECIDED
+        followed = (self.first, *(estimate for _, estimate in self.both_outcomes))
+        return any(estimate.verdict is Verdict.UNDECIDED for estimate in followed)
 
     @property
     def look(self) -> int | None:

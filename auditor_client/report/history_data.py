@@ -8,6 +8,7 @@ from functools import partial
 
 from auditor_client.asking.training import PROMISING
 from auditor_client.dataset_words import DatasetWords
+from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.training_notes import TrainingNote
@@ -158,12 +159,18 @@ def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> 
         metric=_metric(finding, metric, estimate),
         ratio=known(estimate.ratio, partial(ratio, apart_from=bar)),
         interval=interval_text(estimate.ratio, ratio),
-        verdict=estimate.verdict.value,
+        verdict=_verdict(finding, metric, estimate).value,
         cost=cost,
         mark=axis.mark(estimate.ratio),
         ticks=axis.ticks,
         threshold=None if bar is None else axis.position(bar),
     )
+
+
+def _verdict(finding: Finding, metric: str, estimate: MetricEstimate) -> Verdict:
+    """A figure's verdict; DEPENDS in place of both outcomes' own where the audit's depends on the kind of decision."""
+    of_both = finding.verdict is Verdict.DEPENDS and metric in dict(finding.both_outcomes)
+    return finding.verdict if of_both else estimate.verdict
 
 
 def _cost(release: Release) -> str:

@@ -11,16 +11,19 @@ import pytest
 
 from auditor_client import Auditor
 from auditor_client.asking.question import make_question
-from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.request import ADVERSE, PARITY, AuditRequest
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.result import AuditResult
+from auditor_client.audits.watching import watch_of
 from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
+from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.findings.about import About
 from auditor_client.findings.notes import Notes
 from auditor_client.models.read_model import Provenance, ReadModel, above, decided
 from auditor_client.models.tree import Branch, Split, Tree
+from auditor_client.report.history_data import history_data
 from auditor_client.report.subject import provenance_words
 from shared.contract.metadata import DatasetMetadata
 from shared.contract.rules import Predicate
@@ -474,3 +477,28 @@ def test_linked_decisions_that_match_almost_nobody_are_said_to_be_few(auditor: A
     for other in (of_a_register(linked, 2_000), linked, of_a_register(declared, 10_000_000)):
         assert "few people" not in other.view.data.headline
         assert not any("linked decision" in one for one in other.view.data.warnings)
+
+
+def test_both_outcomes_are_followed_where_nobody_said_which_counts(auditor: Auditor) -> None:
+    found = auditor.audit(FOUR_LEAVES, dataset="register", sensitive=["sex"], epsilon="1")
+    intervals = {PARITY: (0.96, 0.97), ADVERSE: (1.1, 1.4)}
+    estimates: dict[str, Any] = dict(found.estimates)
+    for metric, (low, high) in intervals.items():
+        ratio = replace(estimates[metric].ratio, low=low, high=high, value=low)
+        estimates[metric] = replace(estimates[metric], threshold=0.8, ratio=ratio)
+    undecided = replace(found, estimates=estimates)
+    assert [estimate.verdict for estimate in undecided.estimates.values()] == [Verdict.MEETS, Verdict.UNDECIDED]
+    assert undecided.open
+
+    adverse = estimates[ADVERSE]
+    burden = replace(adverse.ratio, low=5.8, high=6.7, value=6.2)
+    depends = replace(found, estimates={**estimates, ADVERSE: replace(adverse, ratio=burden)})
+    assert not depends.open
+    assert [row.verdict for row in history_data([depends]).rows] == [Verdict.DEPENDS.value] * 2
+
+
+def test_adverse_ratios_cannot_be_watched(auditor: Auditor) -> None:
+    punitive = auditor.audit(FOUR_LEAVES, "register", ["sex"], "1", intervention="punitive")
+
+    with pytest.raises(QuestionRefused, match="cannot watch adverse ratios yet"):
+        watch_of(punitive, "0.5")
