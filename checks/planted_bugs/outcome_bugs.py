@@ -50,7 +50,7 @@ OUTCOME_BUGS: Final = (
         (
             Edit(
                 "auditor_client/report/people.py",
-                "_counted",
+                "_people",
                 "total = sum(size.value for size in sizes)",
                 "total = 4 / 3 * sum(size.value for size in sizes)",
             ),

@@ -28,7 +28,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InvalidatePool
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from holder_service.storage.prepared import Prepared
-from holder_service.storage.store_faults import LASTING, Place, StoreFault, StoreUnavailable, fault_of
+from holder_service.storage.store_faults import LASTING, StoreAddress, StoreFault, StoreUnavailable, fault_of
 
 __all__ = ["Connection", "Database"]
 
@@ -143,12 +143,12 @@ class Database:
             StoreUnavailable: It did.
         """
         if self._failed is not None and time.monotonic() - self._failed_s < REMEMBERED_S:
-            raise StoreUnavailable(self._failed, Place.of(self._engine.url))
+            raise StoreUnavailable(self._failed, StoreAddress.of(self._engine.url))
 
     def _try_postgres(self) -> None:
         with self._engine.connect() as connection, connection.begin():
             if connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "on":
-                raise StoreUnavailable(StoreFault("read-only", "25006"), Place.of(self._engine.url))
+                raise StoreUnavailable(StoreFault("read-only", "25006"), StoreAddress.of(self._engine.url))
             connection.exec_driver_sql("SELECT pg_logical_emit_message(true, 'pafer', repeat('x', 4096))")
 
     def _try_sqlite(self) -> None:
@@ -163,7 +163,7 @@ class Database:
         except (OSError, sqlite3.Error) as error:
             fault = fault_of(error)
             if fault.reason != "busy":
-                raise StoreUnavailable(fault, Place.of(self._engine.url)) from None
+                raise StoreUnavailable(fault, StoreAddress.of(self._engine.url)) from None
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -179,7 +179,7 @@ class Database:
             _log.error("store unavailable", extra={"error": kind, **fault.fields})
             if fault.reason in LASTING:
                 self._failed, self._failed_s = fault, time.monotonic()
-            raise StoreUnavailable(fault, Place.of(self._engine.url)) from None
+            raise StoreUnavailable(fault, StoreAddress.of(self._engine.url)) from None
 
     def in_lane(self, job: Callable[[], T]) -> Future[T]:
         """Have something done after all that was queued before it, and before all that is queued after it."""

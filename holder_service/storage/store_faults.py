@@ -23,12 +23,12 @@ class Reason:
 
     Attributes:
         text: What is wrong, for everybody: it names no machine and no user.
-        place: The same for the operator, with `{store}`, `{user}`, `{database}`.
+        for_operator: The same for the operator, with `{store}`, `{user}`, `{database}`.
         remedy: What the operator does.
     """
 
     text: str
-    place: str
+    for_operator: str
     remedy: str
 
 
@@ -192,10 +192,10 @@ class StoreFault:
         """For everybody."""
         return f"{REASONS[self.reason].text}{self._code}"
 
-    def at(self, place: "Place") -> str:
-        """For the operator: with the place and what to do."""
+    def at(self, address: "StoreAddress") -> str:
+        """For the operator: with the address and what to do."""
         found = REASONS[self.reason]
-        said = found.place.format(store=place.store, user=place.user, database=place.database)
+        said = found.for_operator.format(store=address.store, user=address.user, database=address.database)
         return f"{said[0].upper()}{said[1:]}{self._code}. {found.remedy}"
 
     @property
@@ -204,7 +204,7 @@ class StoreFault:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoreAddress:
     """Where something is kept, in the operator's words."""
 
     store: str
@@ -212,7 +212,7 @@ class Place:
     database: str = "(none)"
 
     @classmethod
-    def of(cls, url: URL) -> "Place":
+    def of(cls, url: URL) -> "StoreAddress":
         """The database of a URL; without its password."""
         if url.get_backend_name() == "sqlite":
             return cls(f"the database {url.database}")
@@ -222,20 +222,20 @@ class Place:
 
 
 class StoreUnavailable(Unavailable):
-    """The store did not answer; its problem document has the reason, and a command the place too.
+    """The store did not answer; its problem document has the reason, and a command the address too.
 
     Attributes:
         fault: Why.
         for_operator: Why, where, and what to do; for those alone who run the holder.
     """
 
-    def __init__(self, fault: StoreFault, place: Place | None = None, *, detail: str = "") -> None:
+    def __init__(self, fault: StoreFault, address: StoreAddress | None = None, *, detail: str = "") -> None:
         super().__init__(
             detail or f"The holder's store does not answer: {fault.text}. Ask again: nothing is charged twice.",
             **fault.fields,
         )
         self.fault = fault
-        self.for_operator = self.detail if place is None else fault.at(place)
+        self.for_operator = self.detail if address is None else fault.at(address)
 
 
 def fault_of(error: BaseException) -> StoreFault:

@@ -102,7 +102,7 @@ class DatasetDeclaration(RequestModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _tell_all_faults(cls, document: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _report_all_faults(cls, document: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
             return handler(document)
         except ValidationError as error:

@@ -238,7 +238,7 @@ def test_loads_while_releases_run_leave_one_file_and_no_failure(holder: TestedHo
     assert holder.admin("POST", "/ledger/verify").json()["intact"]
 
 
-def test_all_faults_of_all_columns_are_told_at_once(sqlite_holder: TestedHolder) -> None:
+def test_all_faults_of_all_columns_are_reported_at_once(sqlite_holder: TestedHolder) -> None:
     """The planted fault tells the first column's alone."""
     document = {
         **DECLARATION,
@@ -253,8 +253,8 @@ def test_all_faults_of_all_columns_are_told_at_once(sqlite_holder: TestedHolder)
     answer = sqlite_holder.admin("PUT", "/datasets/other", json=document)
 
     refused(answer, "invalid-request", holder=sqlite_holder)
-    told = {error["field"]: error["detail"] for error in answer.json()["errors"]}
-    assert set(told) == {"records_max", "columns[0]", "columns[1]", "columns[2].type", "body"}
-    assert "lists a category twice" in told["columns[0]"]
-    assert "minimum is above maximum" in told["columns[1]"]
-    assert "at least one sensitive column" in told["body"]
+    reported = {error["field"]: error["detail"] for error in answer.json()["errors"]}
+    assert set(reported) == {"records_max", "columns[0]", "columns[1]", "columns[2].type", "body"}
+    assert "lists a category twice" in reported["columns[0]"]
+    assert "minimum is above maximum" in reported["columns[1]"]
+    assert "at least one sensitive column" in reported["body"]

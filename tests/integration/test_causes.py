@@ -57,7 +57,7 @@ def test_metrics_outlive_the_database_and_name_it(tmp_path: Path, postgres_url: 
 
 
 @pytest.mark.parametrize("command", [["init"], ["ledger", "verify"]])
-def test_a_command_names_the_place_and_the_cause(
+def test_a_command_names_the_address_and_the_cause(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDER_HOME", str(tmp_path / "home"))

@@ -449,7 +449,7 @@ def test_all_faults_of_a_declaration_are_printed(env: dict[str, str], tmp_path: 
 
     assert result.exit_code == 2
     assert [line.split(":")[0] for line in result.stderr.splitlines()[1:]] == [
-        "  people", "  line 1, cap", "  line 2, columns", "  line 4, schema",
+        "  people", "  line 1, cap", "  line 2, columns", "  line 4, schema", "  Declare at least one sensitive column",
     ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from holder_service.storage import datasets, ledger, ledger_views
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.storage.store_faults import Place, StoreUnavailable, fault_of
+from holder_service.storage.store_faults import StoreAddress, StoreUnavailable, fault_of
 from shared.kinds.releases import LedgerPosition
 from shared.wire import limits
 from shared.wire.problems import PlanRefused
@@ -349,4 +349,4 @@ def _anchor_fault(error: OSError, path: Path) -> Unavailable:
     fault = fault_of(error)
     _log.error("anchor unavailable", extra={"error": type(error).__name__, **fault.fields})
     detail = f"The holder's anchor cannot be used: {fault.text}. Send the request again; nothing is charged twice."
-    return StoreUnavailable(fault, Place(f"the anchor {path}"), detail=detail)
+    return StoreUnavailable(fault, StoreAddress(f"the anchor {path}"), detail=detail)

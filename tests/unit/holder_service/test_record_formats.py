@@ -243,7 +243,7 @@ def test_a_wrong_delimiter_and_aliases_of_encodings(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_repeated_keys_are_told_with_the_other_faults(tmp_path: Path) -> None:
+def test_repeated_keys_are_reported_with_the_other_faults(tmp_path: Path) -> None:
     """The planted fault sends a delivery back twice."""
     lines = ["id,age,income,town,granted,sex", "p1,37,1,a,true,f", "p2,old,1,a,true,f", "p1,38,1,a,true,f"]
 

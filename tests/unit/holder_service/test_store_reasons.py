@@ -10,7 +10,7 @@ import pytest
 
 from holder_service.storage import database
 from holder_service.storage.database import Database
-from holder_service.storage.store_faults import REASONS, Place, StoreFault, StoreUnavailable, fault_of
+from holder_service.storage.store_faults import REASONS, StoreAddress, StoreFault, StoreUnavailable, fault_of
 from holder_service.web.edge.logs import FIELDS, JsonLines
 
 
@@ -51,9 +51,9 @@ def test_every_reason_may_stand_in_the_log() -> None:
 
 def test_every_reason_says_where_and_what_to_do() -> None:
     url = Database("postgresql://pafer:secret@db.example:5432/pafer")
-    place = Place.of(url._engine.url)
+    address = StoreAddress.of(url._engine.url)
     for reason in REASONS:
-        error = StoreUnavailable(StoreFault(reason, "X"), place)
+        error = StoreUnavailable(StoreFault(reason, "X"), address)
         assert "db.example:5432" in error.for_operator
         assert "db.example" not in error.detail
         assert "secret" not in error.for_operator

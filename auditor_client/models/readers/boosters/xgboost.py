@@ -156,7 +156,7 @@ def _predictions(model: Any, document: XGBoostModel, maker: Any, table: Any) -> 
     matrix = maker.DMatrix(
         table, enable_categorical=True, feature_types=_types(document), feature_names=own.feature_names
     )
-    if document.weights is not None and document.in_place:
+    if document.weights is not None and document.by_estimator:
         return own.inplace_predict(table), own.inplace_predict(table, predict_type="margin")
     return own.predict(matrix), own.predict(matrix, output_margin=True)
 
@@ -188,7 +188,7 @@ def _weighted(document: XGBoostModel) -> list[XGBoostTree]:
     for tree, weight, number in zip(document.trees, document.weights, document.class_of, strict=True):
         values = np.array(tree.condition, np.float32)
         with np.errstate(all="ignore"):
-            added = ((bases[number] + values) - bases[number] if document.in_place else values) * np.float32(weight)
+            added = ((bases[number] + values) - bases[number] if document.by_estimator else values) * np.float32(weight)
         if not np.isfinite(added[np.array(tree.left) == -1]).all():
             raise ModelRefused("A leaf of dart times its tree's weight is not finite.")
         condition = np.where(np.array(tree.left) == -1, added, values).tolist()

@@ -103,7 +103,7 @@ class XGBoostModel:
         classes: How many numbers there are.
         categories: Of each categorical input, pandas' categories in order; None where the document does not say them.
         weights: Of each tree of dart, what its leaves are multiplied with, a float32; None: they are added as they are.
-        in_place: Whether an estimator predicts with it (XGBClassifier), which adds dart's trees by another way.
+        by_estimator: Whether an estimator predicts with it (XGBClassifier), which adds dart's trees by another way.
         document: The whole document again, of those members that were checked: XGBoost may be given it.
     """
 
@@ -116,7 +116,7 @@ class XGBoostModel:
     classes: int
     categories: dict[int, list[Any] | None]
     weights: list[float] | None
-    in_place: bool
+    by_estimator: bool
     document: dict[str, Any]
 
 
@@ -180,13 +180,13 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
         raise ModelRefused(f"{name}: a weight of a tree is not finite.")
     attributes = learner.get("attributes")
     _require_no_sentinel(attributes, name)
-    in_place = stopped_early or (attributes is not None and attributes.get("scikit_learn") is not None)
+    by_estimator = stopped_early or (attributes is not None and attributes.get("scikit_learn") is not None)
     base = _base(parameters["base_score"], classes)
     objective = learner["objective"].known(*VOCABULARY["objective"])["name"].text()
     model["gbtree_model_param"].known(*VOCABULARY["gbtree_model_param"])
     read = XGBoostModel(
-        version, objective, base, names, trees, class_of[:count], classes, _categories(model, types), weights, in_place,
-        document={},
+        version, objective, base, names, trees, class_of[:count], classes, _categories(model, types), weights,
+        by_estimator, document={},
     )  # fmt: skip
     return replace(read, document=_again(read, whole, model))
 

@@ -184,8 +184,8 @@ def _tree_documents(
         diagram, leaves = Diagram(model.fields), dict[tuple[float, ...], int]()
         root = tree_diagram(model, _numbered(worth, leaves), diagram)
         table, listed = diagram.table(root, tests), list(leaves)
-        for place, own in enumerate(tables):
-            values = tuple(listed[int(index)][place] for index in table.values)
+        for output, own in enumerate(tables):
+            values = tuple(listed[int(index)][output] for index in table.values)
             own.append(table.model_copy(update={"values": values}))
     return [
         made(Trees, kind="trees", precision=models[0].precision, tests=tests.tests, trees=tuple(own), mean=mean)

@@ -100,7 +100,7 @@ WITHOUT_OTHER = Schema.model_validate(
         (lambda d: d["features_info"]["categorical_features"][0].update(feature_id="owner"), SCHEMA, "integer column"),
     ],
 )
-def test_categories_that_cannot_be_told_are_refused(change: Any, schema: Schema, text: str) -> None:
+def test_categories_that_cannot_be_distinguished_are_refused(change: Any, schema: Schema, text: str) -> None:
     document = json.loads(json.dumps(CATEGORIES[0]["document"]))
     change(document)
 

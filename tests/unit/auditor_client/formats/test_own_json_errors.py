@@ -76,7 +76,7 @@ def test_a_fault_is_named_by_path_value_and_expectation(case: str) -> None:
         assert theirs not in text
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     text = refusal(score(base="x", precision="double", terms=[{"columns": ["age"], "slope": "y"}]))
 
     assert ".score.base is 'x'" in text

@@ -148,7 +148,7 @@ def test_a_dart_that_is_added_in_the_other_way_is_noticed() -> None:
     """The negative control: the last bits of a margin differ."""
     model, request = xgboost_model(24)
     document = parsed(bytes(model.get_booster().save_raw("json")), "m", stopped_early=True)
-    other = replace(document, in_place=False)
+    other = replace(document, by_estimator=False)
     inputs = [ModelInputs(document.names, request) for _ in range(2)]
     for index, categories in document.categories.items():
         for one in inputs:
