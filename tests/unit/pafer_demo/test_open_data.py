@@ -92,7 +92,8 @@ def test_a_changed_file_is_refused(open_data: Path, tmp_path: Path) -> None:
 
 def test_an_absent_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(
-        OpenDataMissing, match=r"no adult\.data in the data directory: `./run data` fetches it, or set PAFER_DATA"
+        OpenDataMissing,
+        match=r"adult\.data is not in the data directory\. Run `./run data` to fetch it, or set PAFER_DATA",
     ):
         adult(tmp_path)
 
