@@ -282,7 +282,7 @@ def test_paper_has_no_buttons(browser: Browser, holder: TestedHolder) -> None:
         page.emulate_media(media="print")
         page.goto("/console/budgets")
 
-        assert page.get_by_role("table").count() == 1
+        assert page.get_by_role("table").count() == 2
         assert page.get_by_role("button").count() == page.get_by_role("navigation").count() == 0
 
 
