@@ -170,7 +170,9 @@ def _stage(
         unit = unit or checked.piece.unit
         if schema.person_key is not None:
             begins.append((records, checked.piece.first))
-            given = checked.piece.columns[schema.person_key].to_pylist()
+            texts = checked.piece.columns[schema.person_key]
+            # A key with too many marks is a fault already, and its NFC would take hours.
+            given = pc.if_else(over_marked(texts), "", texts).to_pylist()
             keys.add(key or f"\0{records + number}" for number, key in enumerate(given))  # a missing one is a fault
         records += len(checked.piece)
         if faults.found:
