@@ -175,7 +175,7 @@ BAD: list[tuple[str, str, str]] = [
     ("the same key after NFC", "id,value\ne\u0301,granted\n\u00e9,granted\n", "line 3, column 'id': the key of"),
     ("no key", "id,value\n,granted\n", "line 2, column 'id': expected a person key"),
     ("too many fields", f"id,value\na,granted,{CANARY}\n", "line 2: does not have 2 fields"),
-    ("no header", f"{CANARY},granted\n", "line 1: field 1 is no declared column"),
+    ("no header", f"{CANARY},granted\n", "line 1: fields 1, 2 are no declared columns"),
     ("one column more", f"id,value,{CANARY}\n", "line 1: field 3 is no declared column"),
     ("the name of the column", "id,linked\n", "line 1: field 2 is no declared column"),
     ("no values", "id\na\n", "line 1: column 'value' is missing"),
