@@ -1,4 +1,4 @@
-"""Sums of what was charged, for whoever looks back: of charges in ε and δ, and of those in ρ, each by itself."""
+"""Sums of charges: those in ε and δ, and those in ρ, are added up separately."""
 
 from shared.privacy.amounts import Loss, format_nano
 
@@ -13,7 +13,7 @@ class Spending:
         self.rho_nano = 0
 
     def add(self, loss: Loss) -> None:
-        """Count a charge. Of one in ρ neither ε nor δ add up."""
+        """Add a charge. A charge in ρ adds to neither ε nor δ."""
         self.charges += 1
         if loss.rho_nano is None:
             self.epsilon_nano += loss.epsilon_nano
@@ -23,11 +23,11 @@ class Spending:
 
     @property
     def text(self) -> str:
-        """As people read it: "ε 0.3"; "ρ 0.01"."""
+        """The sums for people, for example "ε 0.3" or "ρ 0.01"."""
         amounts = (("ε", self.epsilon_nano), ("δ", self.delta_nano), ("ρ", self.rho_nano))
         return ", ".join(f"{name} {format_nano(nano)}" for name, nano in amounts if nano) or "nothing"
 
     def document(self) -> dict[str, str]:
-        """The sums as decimal texts; those of nothing are left out."""
+        """Return the sums as decimal strings, without those that are zero."""
         amounts = (("epsilon", self.epsilon_nano), ("delta", self.delta_nano), ("rho", self.rho_nano))
         return {name: format_nano(nano) for name, nano in amounts if nano}
