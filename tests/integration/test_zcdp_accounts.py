@@ -173,7 +173,7 @@ def test_answers_for_next_to_nothing_come_to_an_end(
 
     another = ask(sqlite_monthly, in_rho("0.000001", draw=2))
 
-    assert "nearly" in refused(another, "conflict", holder=sqlite_monthly)["detail"]
+    assert "cost little or nothing" in refused(another, "conflict", holder=sqlite_monthly)["detail"]
     assert ask(sqlite_monthly, in_rho("0.001")).status_code == 201
 
 

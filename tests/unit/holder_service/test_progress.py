@@ -86,7 +86,7 @@ def test_a_file_that_is_refused_is_reported_as_far_as_it_was_read(tmp_path: Path
             Upload(tmp_path / "register.csv", "text/csv"), SCHEMA, ROWS, tmp_path / "encoded", report=listener
         )
 
-    assert {phase for phase, _, _ in listener.notes} == {"reading"}
+    assert {phase for phase, _, _ in listener.notes} == {"reading", "comparing-keys"}, "repeated keys are faults too"
     assert listener.notes[0][1] <= PIECE_BYTES
 
 
