@@ -214,7 +214,7 @@ def _forged(**parts: Any) -> Any:
         (fitted(Y, pd.DataFrame({"city": [0, 0, 1, 1]})), "The tree fails"),
         (make_pipeline(make_column_transformer(
             (OneHotEncoder(handle_unknown="ignore"), ["owner"]), remainder="passthrough", sparse_threshold=1.0
-        ), DecisionTreeClassifier()).fit(X.assign(owner=[True, False] * 2), Y), "The tree fails .*takes no missing values"),
+        ), DecisionTreeClassifier()).fit(X.assign(owner=[True, False] * 2), Y), "takes no missing values"),
         (DecisionTreeClassifier().fit(X.to_numpy(), Y), "fitted on an array"),
         (None, "NoneType"),
         ("model.skops", "str is not"),

@@ -235,7 +235,7 @@ def test_factors_of_another_engine_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "calibration.json"
     write_factors(path, AS_SHIPPED, engine="local")
 
-    with pytest.raises(InvalidSettings, match="HOLDER_ENGINE=spark. Run `holder calibrate` again"):
+    with pytest.raises(InvalidSettings, match=r"HOLDER_ENGINE=spark\. Run `holder calibrate` again"):
         read_factors(path, engine="spark")
 
 
