@@ -39,8 +39,8 @@ FIGURE_BUGS: Final = (
             Edit(
                 "auditor_client/estimation/named_pair.py",
                 "_ends",
-                "pairs = [(i, j) for i in low for j in high if i != j]",
-                "pairs = [pair]",
+                "np.union1d(contenders, [chosen])",
+                "np.array([chosen])",
             ),
         ),
         (f"{_TESTS}::test_the_named_pairs_interval_holds_though_the_pair_is_chosen_afterwards",),
