@@ -1,5 +1,6 @@
 """A real holder for tests: set up on an empty database, with a small register, an auditor and a budget."""
 
+import asyncio
 import multiprocessing
 import multiprocessing.context
 import os
@@ -324,11 +325,33 @@ def served(app: FastAPI, *, port: int = 0) -> Iterator[str]:
         yield url
 
 
+class _QuickServer(uvicorn.Server):
+    """Stops within some milliseconds: uvicorn's own looks every 0.1 s whether it should, and then waits as long."""
+
+    async def main_loop(self) -> None:
+        """Serve until `should_exit`."""
+        while not await self.on_tick(0):  # noqa: ASYNC110 - `should_exit` is a plain attribute
+            await asyncio.sleep(0.005)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what listens and what is open, wait for answers under way, and end the application."""
+        for listener in self.servers:
+            listener.close()
+        for each in sockets or []:
+            each.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        while (self.server_state.connections or self.server_state.tasks) and not self.force_exit:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        if not self.force_exit:
+            await self.lifespan.shutdown()
+
+
 @contextmanager
 def listening(config: uvicorn.Config, *, port: int = 0, listener: socket.socket | None = None) -> Iterator[str]:
     """A server in a thread of this process, on a free port of loopback unless one is given; gives its URL."""
     listener = listener or socket.create_server(("127.0.0.1", port))
-    server = uvicorn.Server(config)
+    server = _QuickServer(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started and thread.is_alive():
