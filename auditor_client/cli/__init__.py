@@ -11,9 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from auditor_client.cli import audits, bundles, columns, desk, holders, models, signing_in, trainings, watches
-from auditor_client.cli.output import show_step
-from auditor_client.exchange.calls import report_retries
+from shared.wire.deferred_commands import Deferred, deferring
 
 OFFER: Final = "What there is"
 AUDITS: Final = "Audits"
@@ -25,6 +23,10 @@ EVIDENCE: Final = "Evidence"
 def _examples(*lines: str) -> str:
     """The end of a help page; an empty line between two keeps each on a line of its own."""
     return "\n\n".join(["Examples:" if len(lines) > 1 else "Example:", *lines])
+
+
+def _command(part: str, function: str, panel: str, *examples: str, name: str | None = None) -> Deferred:
+    return Deferred(f"{__name__}.{part}", function, name or function, panel, _examples(*examples) if examples else None)
 
 
 app = typer.Typer(
@@ -40,79 +42,75 @@ app = typer.Typer(
         "auditor audit model.skops --dataset register --sensitive sex --epsilon 0.1 --report report.html",
         "auditor audit --decision granted --dataset register --sensitive sex --epsilon 0.1",
     ),
+    cls=deferring(
+        _command("holders", "datasets", OFFER),
+        _command("holders", "dataset", OFFER, "auditor dataset register"),
+        _command("holders", "budget", OFFER, "auditor budget", "auditor budget --dataset register"),
+        _command("holders", "approvals", OFFER, "auditor approvals register"),
+        _command("signing_in", "login", OFFER, "auditor login", "auditor login --device"),
+        _command("signing_in", "logout", OFFER, "auditor logout"),
+        _command("models", "check_model", AUDITS, "auditor check-model model.json --dataset register"),
+        _command(
+            "audits",
+            "plan",
+            AUDITS,
+            "auditor plan model.skops --dataset register --sensitive sex --epsilon 0.1",
+            "auditor plan model.skops --dataset register --sensitive sex,origin --target-width 0.05",
+        ),
+        _command(
+            "audits",
+            "audit",
+            AUDITS,
+            "auditor audit model.skops --dataset register --sensitive sex --epsilon 0.1 --report report.html",
+            'auditor audit model.skops --dataset register --sensitive sex --epsilon 0.1 --where "age >= 18"',
+            "auditor audit --decision granted --dataset register --sensitive sex --epsilon 0.1",
+            "auditor audit model.skops --dataset register --sensitive sex --metric "
+            "statistical-parity,equal-opportunity --epsilon 0.1",
+        ),
+        _command(
+            "audits",
+            "rehearse",
+            AUDITS,
+            "auditor rehearse model.skops --dataset register --sensitive sex --epsilon 0.1 --report try.html",
+        ),
+        _command(
+            "audits",
+            "compare",
+            AUDITS,
+            "auditor compare before.skops after.skops --dataset register --sensitive sex --epsilon 0.1 "
+            "--report comparison.html",
+        ),
+        _command("audits", "history", AUDITS, "auditor history receipts --report history.html"),
+        _command(
+            "audits",
+            "mend",
+            AUDITS,
+            "auditor audit model.skops --dataset register --sensitive sex --metric "
+            "statistical-parity,equal-opportunity --strategy rules --epsilon 0.5",
+            "auditor mend receipts/RECEIPT.json --ratio 0.8 --out mended.json --report mended.html",
+        ),
+        _command(
+            "trainings",
+            "train",
+            TRAINING,
+            "auditor train register --epsilon 1 --ratio 0.8 --out model.json",
+            "auditor train register --epsilon 1 --sensitive sex --feature age=25,35,45 --feature "
+            "education --out model.json --report training.html --audit-on later --audit-epsilon 0.5",
+        ),
+        _command(
+            "columns",
+            "link",
+            OWN,
+            "auditor link decisions.csv --dataset register --name granted",
+            "auditor audit --decision granted --dataset register --sensitive sex --epsilon 0.1",
+        ),
+        _command("columns", "columns", OWN, "auditor columns --dataset register"),
+        _command("holders", "verify", EVIDENCE, "auditor verify receipts", "auditor verify receipts --offline"),
+        _command("desk", "desk", AUDITS, "auditor desk", "auditor desk --no-browser --port 8811"),
+        _command("watches", "app", AUDITS, name="watch"),
+        _command("bundles", "app", EVIDENCE, name="bundle"),
+    ),
 )
-app.command(rich_help_panel=OFFER)(holders.datasets)
-app.command(rich_help_panel=OFFER, epilog=_examples("auditor dataset register"))(holders.dataset)
-app.command(rich_help_panel=OFFER, epilog=_examples("auditor budget", "auditor budget --dataset register"))(
-    holders.budget
-)
-app.command(rich_help_panel=OFFER, epilog=_examples("auditor approvals register"))(holders.approvals)
-app.command(rich_help_panel=OFFER, epilog=_examples("auditor login", "auditor login --device"))(signing_in.login)
-app.command(rich_help_panel=OFFER, epilog=_examples("auditor logout"))(signing_in.logout)
-app.command(
-    "check-model", rich_help_panel=AUDITS, epilog=_examples("auditor check-model model.json --dataset register")
-)(models.check_model)
-app.command(
-    rich_help_panel=AUDITS,
-    epilog=_examples(
-        "auditor plan model.skops --dataset register --sensitive sex --epsilon 0.1",
-        "auditor plan model.skops --dataset register --sensitive sex,origin --target-width 0.05",
-    ),
-)(audits.plan)
-app.command(
-    rich_help_panel=AUDITS,
-    epilog=_examples(
-        "auditor audit model.skops --dataset register --sensitive sex --epsilon 0.1 --report report.html",
-        'auditor audit model.skops --dataset register --sensitive sex --epsilon 0.1 --where "age >= 18"',
-        "auditor audit --decision granted --dataset register --sensitive sex --epsilon 0.1",
-        "auditor audit model.skops --dataset register --sensitive sex --metric statistical-parity,equal-opportunity "
-        "--epsilon 0.1",
-    ),
-)(audits.audit)
-app.command(
-    rich_help_panel=AUDITS,
-    epilog=_examples("auditor rehearse model.skops --dataset register --sensitive sex --epsilon 0.1 --report try.html"),
-)(audits.rehearse)
-app.command(
-    rich_help_panel=AUDITS,
-    epilog=_examples(
-        "auditor compare before.skops after.skops --dataset register --sensitive sex --epsilon 0.1 "
-        "--report comparison.html"
-    ),
-)(audits.compare)
-app.command(rich_help_panel=AUDITS, epilog=_examples("auditor history receipts --report history.html"))(audits.history)
-app.command(
-    rich_help_panel=AUDITS,
-    epilog=_examples(
-        "auditor audit model.skops --dataset register --sensitive sex --metric statistical-parity,equal-opportunity "
-        "--strategy rules --epsilon 0.5",
-        "auditor mend receipts/RECEIPT.json --ratio 0.8 --out mended.json --report mended.html",
-    ),
-)(audits.mend)
-app.command(
-    rich_help_panel=TRAINING,
-    epilog=_examples(
-        "auditor train register --epsilon 1 --ratio 0.8 --out model.json",
-        "auditor train register --epsilon 1 --sensitive sex --feature age=25,35,45 --feature education "
-        "--out model.json --report training.html --audit-on later --audit-epsilon 0.5",
-    ),
-)(trainings.train)
-app.command(
-    rich_help_panel=OWN,
-    epilog=_examples(
-        "auditor link decisions.csv --dataset register --name granted",
-        "auditor audit --decision granted --dataset register --sensitive sex --epsilon 0.1",
-    ),
-)(columns.link)
-app.command(rich_help_panel=OWN, epilog=_examples("auditor columns --dataset register"))(columns.columns)
-app.command(rich_help_panel=EVIDENCE, epilog=_examples("auditor verify receipts", "auditor verify receipts --offline"))(
-    holders.verify
-)
-app.command(rich_help_panel=AUDITS, epilog=_examples("auditor desk", "auditor desk --no-browser --port 8811"))(
-    desk.desk
-)
-app.add_typer(watches.app, name="watch", rich_help_panel=AUDITS)
-app.add_typer(bundles.app, name="bundle", rich_help_panel=EVIDENCE)
 
 __all__ = ["app"]
 
@@ -130,4 +128,7 @@ def before_every_command(
     ] = False,
 ) -> None:
     """Take the flags that no command has."""
+    from auditor_client.cli.output import show_step  # noqa: PLC0415 - help does without
+    from auditor_client.exchange.calls import report_retries  # noqa: PLC0415
+
     report_retries(show_step)

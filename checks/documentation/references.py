@@ -26,6 +26,7 @@ from holder_service.cli import app as holder_app
 from holder_service.settings import holder as holder_settings
 from holder_service.settings import oidc as oidc_settings
 from holder_service.settings.secrets import ENDING, SECRETS
+from shared.wire.deferred_commands import loaded
 from testing.invented.questions import FOUR_LEAVES
 from testing.registers import LOANS
 
@@ -130,7 +131,7 @@ def _options(app: typer.Typer) -> list[tuple[str, str, str]]:
     """The options of all commands that an environment variable can give."""
     found, left = {}, [get_command(app)]
     while left:
-        command = left.pop()
+        command = loaded(left.pop())
         left += getattr(command, "commands", {}).values()
         for option in command.params:
             if isinstance(option, TyperOption) and isinstance(option.envvar, str):

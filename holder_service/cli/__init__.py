@@ -7,44 +7,28 @@ may read the holder's home may run them.
 
 import logging
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from holder_service.cli import (
-    accounts,
-    approvals,
-    calibration,
-    datasets,
-    drafts,
-    ledger,
-    machine,
-    privacy,
-    publishing,
-    risk,
-    serving,
-)
 from holder_service.files.private import keep_new_files_private
+from shared.wire.deferred_commands import Deferred, commands_of, deferring
 
 __all__ = ["app"]
 
+HERE: Final = __name__
+PARTS: Final = ("serving", "drafts", "risk", "calibration", "machine", "publishing", "privacy")
+
 # Typer's own pages for exceptions show local variables, and so keys and passwords.
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-admin = typer.Typer(no_args_is_help=True, help="Administer a holder: every command calls an administrator's endpoint.")
-for part in (accounts.commands, datasets.commands, approvals.commands, ledger.commands):
-    admin.add_typer(part)
-for part in (
-    serving.commands,
-    drafts.commands,
-    risk.commands,
-    calibration.commands,
-    machine.commands,
-    publishing.commands,
-    privacy.commands,
-):
-    app.add_typer(part)
-app.add_typer(admin, name="admin")
-app.add_typer(machine.ledger_commands, name="ledger")
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    cls=deferring(
+        *(command for part in PARTS for command in commands_of(f"{HERE}.{part}")),
+        Deferred(f"{HERE}.administration", "admin", "admin"),
+        Deferred(f"{HERE}.machine", "ledger_commands", "ledger"),
+    ),
+)
 
 
 def _print_version(wanted: bool) -> None:

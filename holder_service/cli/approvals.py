@@ -10,9 +10,6 @@ from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download
 from holder_service.cli.ids import DIGEST, DIGEST_CHARACTERS, short, whole_id
 from holder_service.cli.output import AsJson, notify, show, when
 from shared.contract.approvals import ApprovalState
-from shared.kinds.plans import Plan
-from shared.kinds.trainings import Training
-from shared.kinds.watches import Watch
 from shared.wire import limits
 
 commands = typer.Typer()
@@ -194,6 +191,10 @@ def _loss(document: dict[str, str]) -> str:
 
 def asked_lines(one: dict[str, Any]) -> list[str]:
     """What is asked, in lines."""
+    from shared.kinds.plans import Plan
+    from shared.kinds.trainings import Training
+    from shared.kinds.watches import Watch
+
     if "plan" in one:
         plan = Plan.model_validate(one["plan"])
         lines = [f"Counts by {', '.join(plan.sensitive)}:"]

@@ -6,13 +6,8 @@ from typing import Annotated
 
 import typer
 
-from holder_service.app import GC_THRESHOLD
 from holder_service.cli.calls import clear_errors
 from holder_service.cli.output import AsJson, show
-from holder_service.files.private import make_home
-from holder_service.services.running.work_measurement import factors, measure, shown
-from holder_service.services.work.work_factors import write_factors
-from holder_service.settings.holder import Settings
 
 commands = typer.Typer()
 _COLUMNS = ("plan", "records", "pricing", "counting", "noise", "writing", "slowest run")
@@ -32,6 +27,12 @@ def calibrate(
     the deadlines assume for an uncalibrated machine. With HOLDER_ENGINE=spark use --records 2000000 --runs 20 or more
     of both: a larger register separates the start of a job better from its reading time.
     """
+    from holder_service.app import GC_THRESHOLD
+    from holder_service.files.private import make_home
+    from holder_service.services.running.work_measurement import factors, measure, shown
+    from holder_service.services.work.work_factors import write_factors
+    from holder_service.settings.holder import Settings
+
     gc.set_threshold(GC_THRESHOLD)  # as the service does
     with clear_errors():
         settings = Settings.from_environment()

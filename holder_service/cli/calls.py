@@ -6,21 +6,18 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, NoReturn, TypeAlias
 from urllib.parse import quote
 
-import httpx
 import typer
 
-from holder_service.app import create_app
 from holder_service.cli.output import notify
-from holder_service.domain.errors import HolderError, fault_text
 from holder_service.files.durable import durable_file
-from holder_service.files.set_up_errors import SetUpError
-from holder_service.services.running.holder import Holder
-from holder_service.settings.holder import Settings, require_known
-from holder_service.settings.secrets import secret
-from holder_service.storage.store_faults import StoreUnavailable
+
+if TYPE_CHECKING:
+    import httpx
+
+    from holder_service.services.running.holder import Holder
 
 Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="The address of a running holder [this machine's holder].")]
 AdminKey = Annotated[
@@ -33,7 +30,7 @@ AdminKey = Annotated[
 ]
 Locate = Callable[[str, str], str]
 """From the path of a field and what is wrong with it to what whoever wrote it is told."""
-Watch = Callable[[httpx.AsyncClient, dict[str, str]], Coroutine[Any, Any, None]]
+Watch: TypeAlias = "Callable[[httpx.AsyncClient, dict[str, str]], Coroutine[Any, Any, None]]"
 """What is done beside a call, with its client and the headers that show the key."""
 UPLOAD_TIMEOUT_S: Final = 3600.0
 CALL_TIMEOUT_S: Final = 60.0
@@ -43,7 +40,7 @@ LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 def call(
     method: str, path: str, url: str, key: str, *,
-    media: str | None = None, size: int | None = None, locate: Locate = fault_text, watch: Watch | None = None,
+    media: str | None = None, size: int | None = None, locate: Locate | None = None, watch: "Watch | None" = None,
     **request: Any,
 ) -> Any:  # fmt: skip
     """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text.
@@ -90,14 +87,23 @@ def report_format(file: Path) -> str:
     return file.suffix.removeprefix(".")
 
 
-def own_holder() -> AbstractContextManager[Holder]:
+def own_holder() -> "AbstractContextManager[Holder]":
     """This machine's own holder, until the context ends."""
+    from holder_service.services.running.holder import Holder
+    from holder_service.settings.holder import Settings
+
     return closing(Holder.open(Settings.from_environment()))
 
 
 @contextmanager
 def clear_errors(*own: type[Exception]) -> Iterator[None]:
     """End the command with one line where something is not as it has to be; also on errors of the command's own."""
+    import httpx
+
+    from holder_service.domain.errors import HolderError
+    from holder_service.files.set_up_errors import SetUpError
+    from holder_service.storage.store_faults import StoreUnavailable
+
     expected: tuple[type[Exception], ...] = (HolderError, SetUpError, *own)
     try:
         yield
@@ -132,7 +138,12 @@ def require_yes(question: str, otherwise: str) -> None:
 
 def _answer(
     method: str, path: str, url: str, key: str, *, media: str | None = None, size: int | None = None, **request: Any
-) -> httpx.Response:
+) -> "httpx.Response":
+    import httpx
+
+    from holder_service.settings.holder import require_known
+    from holder_service.settings.secrets import secret
+
     with clear_errors():
         require_known(os.environ)
         key = key or secret(os.environ, "HOLDER_ADMIN_KEY") or ""
@@ -147,11 +158,13 @@ def _answer(
         return asyncio.run(_request(url, method, path, headers=headers, **request))
 
 
-def _document(answer: httpx.Response, url: str, locate: Locate = fault_text) -> Any:
+def _document(answer: "httpx.Response", url: str, locate: Locate | None = None) -> Any:
     """What an answer says; a refusal ends the command."""
+    from holder_service.domain.errors import fault_text
+
     try:
         document = answer.json() if answer.content else {}
-        refusal = None if answer.is_success else _said(document, locate)
+        refusal = None if answer.is_success else _said(document, locate or fault_text)
     except (KeyError, TypeError, ValueError):
         refusal = f"What answers at {url} is no holder."
     if refusal is not None:
@@ -168,8 +181,8 @@ def _said(document: dict[str, Any], locate: Locate) -> str:
 
 
 async def _request(
-    url: str, method: str, path: str, *, into: BinaryIO | None = None, watch: Watch | None = None, **request: Any
-) -> httpx.Response:
+    url: str, method: str, path: str, *, into: BinaryIO | None = None, watch: "Watch | None" = None, **request: Any
+) -> "httpx.Response":
     async with (
         _client(url) as client,
         _watched(watch, client, request["headers"]),
@@ -184,7 +197,7 @@ async def _request(
 
 
 @asynccontextmanager
-async def _watched(watch: Watch | None, client: httpx.AsyncClient, headers: dict[str, str]) -> AsyncIterator[None]:
+async def _watched(watch: "Watch | None", client: "httpx.AsyncClient", headers: dict[str, str]) -> AsyncIterator[None]:
     if watch is None:
         yield
         return
@@ -197,12 +210,16 @@ async def _watched(watch: Watch | None, client: httpx.AsyncClient, headers: dict
 
 
 @asynccontextmanager
-async def _client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+async def _client(url: str) -> "AsyncIterator[httpx.AsyncClient]":
+    import httpx
+
     timeout = httpx.Timeout(CALL_TIMEOUT_S, read=UPLOAD_TIMEOUT_S)
     if url:
         async with httpx.AsyncClient(base_url=url, timeout=timeout) as client:
             yield client
         return
+    from holder_service.app import create_app
+
     app = create_app()
     transport = httpx.ASGITransport(app)
     with closing(app.state.holder):

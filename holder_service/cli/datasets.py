@@ -23,15 +23,12 @@ from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.ids import short, whole_id
 from holder_service.cli.load_bar import WORDS, followed
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps, when
-from holder_service.domain.declarations import EXAMPLE, declared_text, located
 from holder_service.records.formats import RecordFormat
-from shared.contract.datasets import DatasetDeclaration
 
 commands = typer.Typer()
 records_commands = typer.Typer(
     no_args_is_help=True, help="Let the holder read files of records itself, and list running loads."
 )
-commands.add_typer(records_commands, name="records")
 
 
 @commands.command("datasets")
@@ -64,6 +61,9 @@ def declare(
     docs/declaration.md describes every field. `holder draft` drafts a declaration from a file of records.
     """
     if example or schema:
+        from holder_service.domain.declarations import EXAMPLE, declared_text
+        from shared.contract.datasets import DatasetDeclaration
+
         form = json.dumps(DatasetDeclaration.model_json_schema(), indent=2) + "\n"
         print(declared_text(EXAMPLE) if example else form, end="")
         return
@@ -350,6 +350,8 @@ def list_notices(url: Url = "", key: AdminKey = "", as_json: AsJson = False) -> 
 
 def _put_document(path: str, file: Path, url: str, key: str) -> Any:
     """Send the JSON document in a file; a refusal names the line of each fault."""
+    from holder_service.domain.declarations import located
+
     with clear_errors():
         content = file.read_bytes()
 

@@ -8,9 +8,8 @@ import typer
 from holder_service.cli.calls import clear_errors, new_file
 from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.output import notify
-from holder_service.domain.declarations import declaration_text
-from holder_service.records.drafts import DraftOptions, draft
 from holder_service.records.formats import RecordFormat
+from holder_service.records.options import DraftOptions
 from shared.wire.flags import Without
 
 commands = typer.Typer()
@@ -41,6 +40,9 @@ def draft_declaration(
     Standard error lists what you have to decide. The draft leaves out what must stay private: ranges, categories of few
     people, and the number of records.
     """
+    from holder_service.domain.declarations import declaration_text
+    from holder_service.records.drafts import draft
+
     with clear_errors():
         drafted = draft(records, media_type_of(records), how, options)
         text = declaration_text(drafted.document())

@@ -11,10 +11,6 @@ from pydantic import BaseModel, Field
 from holder_service.cli.approvals import asked_lines, visible
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification, when
-from holder_service.domain.ledger import event_of_document
-from holder_service.domain.spending import Spending
-from holder_service.services.ledger.export import is_whole
-from holder_service.web.console.words import loss, what_happened
 from shared.wire.flags import Flags
 
 commands = typer.Typer()
@@ -78,6 +74,9 @@ def show_spent(
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Add up what was charged, by population, auditor and purpose."""
+    from holder_service.domain.ledger import event_of_document
+    from holder_service.domain.spending import Spending
+
     asked = {"population": population, "since": since, "until": until}
     params: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     sums: dict[tuple[str, str, str], Spending] = {}
@@ -106,6 +105,8 @@ def export_ledger(
     url: Url = "", key: AdminKey = "",
 ) -> None:  # fmt: skip
     """Write all ledger entries that match all filters into a file. The file appears once it is complete."""
+    from holder_service.services.ledger.export import is_whole
+
     if file.suffix not in (".csv", ".jsonl"):
         fail(f"Name an export's file .csv or .jsonl, not {file.suffix or file.name}.")
     with clear_errors(), new_file(file) as written:
@@ -163,6 +164,9 @@ def show_metrics(url: Url = "", key: AdminKey = "") -> None:
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:
     """An entry in a sentence, and of a charge what it left."""
+    from holder_service.domain.ledger import event_of_document
+    from holder_service.web.console.words import loss, what_happened
+
     event = event_of_document(entry)
     left = event.account.limit.left_after(event.account.spent) if event.account and event.kind == "charge" else None
     return str(entry["sequence"]), when(entry["at"]), event.actor, what_happened(event), loss(left) if left else ""

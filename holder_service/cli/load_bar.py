@@ -6,14 +6,16 @@ Where standard error is no terminal nothing is shown and nobody is asked.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-import httpx
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from holder_service.cli.calls import chunks
 from holder_service.cli.output import ERRORS
+
+if TYPE_CHECKING:
+    import httpx
 
 ASKED_EVERY_S: Final = 1.0
 SENDING: Final = "Sending the file"
@@ -48,8 +50,10 @@ class LoadBar:
             sent += len(chunk)
         self._sent = True
 
-    async def watch(self, client: httpx.AsyncClient, headers: dict[str, str]) -> None:
+    async def watch(self, client: "httpx.AsyncClient", headers: dict[str, str]) -> None:
         """Ask again and again how far the holder is, until this is cancelled or there is nobody to ask."""
+        import httpx
+
         while True:
             await asyncio.sleep(ASKED_EVERY_S)
             try:

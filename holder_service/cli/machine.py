@@ -10,16 +10,6 @@ import typer
 
 from holder_service.cli.calls import clear_errors, new_file, own_holder, report_format
 from holder_service.cli.output import AsJson, notify, show_drill, show_overlaps, show_verification
-from holder_service.domain.errors import fault_text
-from holder_service.services.datasets.overlaps import find_overlaps
-from holder_service.services.datasets.url_reads import errors_of
-from holder_service.services.ledger import reading as ledger_reading
-from holder_service.services.releases.transparency import transparency_report
-from holder_service.services.running import holder
-from holder_service.services.running.backup import DATABASE, back_up, back_up_into, newest, restore
-from holder_service.services.running.drill import drill
-from holder_service.settings.holder import SEALS_FILE, Settings
-from holder_service.web.console.transparency import transparency_document, transparency_page
 
 commands = typer.Typer()
 ledger_commands = typer.Typer(no_args_is_help=True, help="Verify the ledger of this machine's holder.")
@@ -36,6 +26,10 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Recompute the chain, every balance and every stored release of this machine's holder or of a back-up."""
+    from holder_service.services.ledger import reading as ledger_reading
+    from holder_service.services.running.backup import DATABASE, newest
+    from holder_service.settings.holder import SEALS_FILE
+
     with clear_errors():
         if backup is None:
             with own_holder() as holder:
@@ -51,6 +45,9 @@ def verify(
 @commands.command("replace-lost-key")
 def replace_lost_key(reason: Annotated[str, typer.Argument(help="The reason. It is written into the ledger.")]) -> None:
     """Replace the signing key because its file is lost. Tell the auditors through another channel."""
+    from holder_service.services.running import holder
+    from holder_service.settings.holder import Settings
+
     with clear_errors():
         made = holder.replace_lost_key(Settings.from_environment(), reason=reason)
     print(f"Signing key {made.id} is in force, and no key before it vouches for it.")
@@ -65,6 +62,9 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write the transparency report of a dataset: what was released, to whom, when and at what loss."""
+    from holder_service.services.releases.transparency import transparency_report
+    from holder_service.web.console.transparency import transparency_document, transparency_page
+
     as_format = None if file is None else report_format(file)
     with clear_errors(), own_holder() as own:
         found = transparency_report(own.store, dataset, organisation=own.settings.organisation)
@@ -85,6 +85,8 @@ def list_overlaps(as_json: AsJson = False) -> None:
     """List the populations that share people, and the exact number. The output derives from records: keep it
     confidential.
     """
+    from holder_service.services.datasets.overlaps import find_overlaps
+
     with clear_errors(), own_holder() as own:
         found = asdict(find_overlaps(own.store, own.engine, own.files))
     show_overlaps(found, found["overlaps"], as_json)
@@ -100,6 +102,10 @@ def show_load_errors(
     """Show the errors in files that were loaded or checked by their URL. The output derives from records: keep it
     confidential.
     """
+    from holder_service.domain.errors import fault_text
+    from holder_service.services.datasets.url_reads import errors_of
+    from holder_service.settings.holder import Settings
+
     with clear_errors():
         found = errors_of(Settings.from_environment().load_errors, entry)
     if as_json:
@@ -122,6 +128,8 @@ def backup(
     as_json: AsJson = False,
 ) -> None:
     """Copy database, keys and records while the holder runs. Works with every database."""
+    from holder_service.services.running.backup import back_up, back_up_into
+
     with clear_errors(), own_holder() as own:
         if keep is None:
             back_up(own, folder)
@@ -142,6 +150,9 @@ def restore_backup(
     """Restore a back-up into an empty home and an empty database. The anchor is not changed. Then start the holder and
     record the restore.
     """
+    from holder_service.services.running.backup import newest, restore
+    from holder_service.settings.holder import Settings
+
     with clear_errors():
         folder = newest(folder)
         restore(folder, Settings.from_environment())
@@ -159,6 +170,9 @@ def check_backup(
     as_json: AsJson = False,
 ) -> None:
     """Restore a back-up into a temporary folder and verify all of it. Exits with code 1 if something is wrong."""
+    from holder_service.services.running.backup import newest
+    from holder_service.services.running.drill import drill
+
     with clear_errors():
         folder = newest(folder)
         max_age = None if max_age_hours is None else timedelta(hours=max_age_hours)

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holder_service.services.running.drill import RestoreDrill
+if TYPE_CHECKING:
+    from holder_service.services.running.drill import RestoreDrill
 
 ERRORS: Final = Console(stderr=True)
 """All that is written to standard error goes through it, so that a line and a bar do not disturb each other."""
@@ -68,7 +69,7 @@ def show_verification(found: dict[str, Any], as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def show_drill(folder: Path, found: RestoreDrill, as_json: bool) -> None:
+def show_drill(folder: Path, found: "RestoreDrill", as_json: bool) -> None:
     """Print what restoring a back-up showed; ends the command with 1 if something is wrong."""
     if as_json:
         made = None if found.made is None else found.made.isoformat()

@@ -1,14 +1,15 @@
 """`holder audit-privacy`: the loss bounded from outside, next to the charge."""
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from holder_service.cli.calls import clear_errors
 from holder_service.cli.output import AsJson
-from holder_service.privacy_audit.audit import AuditLine, audit
-from holder_service.privacy_audit.over_http import AuditFailed
+
+if TYPE_CHECKING:
+    from holder_service.privacy_audit.audit import AuditLine
 
 commands = typer.Typer()
 _COLUMNS = ("through", "registers", "what", "runs", "charge", "stated", "bound", "excess", "verdict")
@@ -33,6 +34,9 @@ def audit_privacy(
     Runs on registers and a holder of its own, and changes no other. Exits with code 1 if a bound exceeds its charge, if
     the loss is larger than that of the stated noise, or if a planted fault is not found.
     """
+    from holder_service.privacy_audit.audit import audit
+    from holder_service.privacy_audit.over_http import AuditFailed
+
     lines: list[AuditLine] = []
     if not as_json:
         print(_LAYOUT.format(*_COLUMNS))
@@ -49,7 +53,7 @@ def audit_privacy(
         raise typer.Exit(1)
 
 
-def _document(line: AuditLine) -> dict[str, Any]:
+def _document(line: "AuditLine") -> dict[str, Any]:
     found = line.bound
     return {
         "through": line.through, "relation": line.pair.relation, "sensitive": line.pair.sensitive,
@@ -59,7 +63,7 @@ def _document(line: AuditLine) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(line: AuditLine) -> tuple[str, ...]:
+def _row(line: "AuditLine") -> tuple[str, ...]:
     found = line.bound
     charge = f"{found.epsilon:g}, {found.delta:g}" if found.delta else f"{found.epsilon:g}"
     seen = "holds" if found.holds else "EXCEEDED"

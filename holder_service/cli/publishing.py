@@ -16,8 +16,6 @@ import typer
 from holder_service.cli.calls import clear_errors, fail, own_holder
 from holder_service.cli.output import notify
 from holder_service.files.durable import sync_folder
-from holder_service.services.running.publication import publication
-from holder_service.web.console.publication import public_pages
 
 commands = typer.Typer()
 LIST: Final = "publication.json"
@@ -44,6 +42,9 @@ def publish(
 
     Adds the bundles that auditors published, after their signatures, figures and ledger entries are checked.
     """
+    from holder_service.services.running.publication import publication
+    from holder_service.web.console.publication import public_pages
+
     with clear_errors():
         _require_own(folder)
         with tempfile.TemporaryDirectory() as room, own_holder() as own:

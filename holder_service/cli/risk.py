@@ -3,22 +3,20 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from holder_service.cli.calls import clear_errors, fail, own_holder
 from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.output import AsJson, notify, show
-from holder_service.domain.declarations import located
 from holder_service.files.core_dumps import forbid_core_dumps
 from holder_service.records.formats import RecordFormat, Upload
-from holder_service.records.risk import Risk, RiskOptions
-from holder_service.services.datasets.datasets import read_dataset
-from holder_service.services.datasets.risks import risk_of_file, risk_of_loaded
-from holder_service.web.edge.problems import validation_refusal
-from shared.contract.datasets import DatasetDeclaration
+from holder_service.records.options import RiskOptions
+
+if TYPE_CHECKING:
+    from holder_service.records.risk import Risk
+    from shared.contract.datasets import DatasetDeclaration
 
 commands = typer.Typer()
 WARNING = (
@@ -47,6 +45,8 @@ def show_risk(
 
     Works on this machine. Nothing is sent, logged, saved or entered into the ledger.
     """
+    from holder_service.services.datasets.risks import risk_of_file
+
     forbid_core_dumps()
     if (dataset is None) == (declaration is None):
         fail("Name a declared dataset, or the file of a declaration (--declaration), and not both.")
@@ -66,7 +66,10 @@ def show_risk(
     notify(WARNING)
 
 
-def _of_dataset(name: str, upload: Upload | None, options: RiskOptions) -> Risk:
+def _of_dataset(name: str, upload: Upload | None, options: RiskOptions) -> "Risk":
+    from holder_service.services.datasets.datasets import read_dataset
+    from holder_service.services.datasets.risks import risk_of_file, risk_of_loaded
+
     with own_holder() as own:
         dataset = read_dataset(own.store, name)
         if upload is None:
@@ -76,7 +79,13 @@ def _of_dataset(name: str, upload: Upload | None, options: RiskOptions) -> Risk:
             return risk_of_file(upload, dataset.schema, dataset.records_max, options, folder=own.files.incoming)
 
 
-def _read(file: Path) -> DatasetDeclaration:
+def _read(file: Path) -> "DatasetDeclaration":
+    from pydantic import ValidationError
+
+    from holder_service.domain.declarations import located
+    from holder_service.web.edge.problems import validation_refusal
+    from shared.contract.datasets import DatasetDeclaration
+
     content = file.read_bytes()
     try:
         return DatasetDeclaration.model_validate_json(content)
@@ -87,7 +96,7 @@ def _read(file: Path) -> DatasetDeclaration:
         fail("\n".join([f"{file} is no declaration:", *("  " + located(text, **one) for one in faults)]))
 
 
-def _show(found: Risk, options: RiskOptions) -> None:
+def _show(found: "Risk", options: RiskOptions) -> None:
     least = options.people_min
     rows = [(one.column, _word(one.value), str(one.people)) for one in found.values if one.people < least]
     if rows:

@@ -7,16 +7,10 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
-import uvicorn
 
 from holder_service.cli.calls import clear_errors, fail, own_holder
 from holder_service.cli.output import AsJson
-from holder_service.services.ledger import reading as ledger_reading
-from holder_service.services.running.holder import initialise
-from holder_service.settings.holder import Settings
-from holder_service.web.edge import logs, metrics
-from holder_service.web.edge.connections import SERVER_OPTIONS
-from holder_service.web.edge.logs import Level
+from holder_service.settings.log_levels import Level
 
 commands = typer.Typer()
 
@@ -26,6 +20,9 @@ def init(as_json: AsJson = False) -> None:
     """Create the database, the signing key and the first administrator's key, which is printed once. After an upgrade,
     add what is new.
     """
+    from holder_service.services.running.holder import initialise
+    from holder_service.settings.holder import Settings
+
     with clear_errors():
         issued = initialise(Settings.from_environment())
     if as_json:
@@ -47,6 +44,13 @@ def serve(
     ] = Level.INFO,
 ) -> None:
     """Serve the REST interface and the console. The log goes to standard error, as lines of JSON."""
+    import uvicorn
+
+    from holder_service.services.ledger import reading as ledger_reading
+    from holder_service.settings.holder import Settings
+    from holder_service.web.edge import logs, metrics
+    from holder_service.web.edge.connections import SERVER_OPTIONS
+
     with clear_errors():
         settings = Settings.from_environment()
         with own_holder() as holder:

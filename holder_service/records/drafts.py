@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.csv_records import csv_header, csv_pieces
@@ -21,6 +21,7 @@ from holder_service.records.draft_hints import could_be_key, rounded_range, soun
 from holder_service.records.draft_profiles import Profile
 from holder_service.records.faults import Faults
 from holder_service.records.formats import RecordFormat
+from holder_service.records.options import DraftOptions
 from holder_service.records.parquet_records import shown_type
 from holder_service.records.person_keys import PersonKeys, PersonSecret
 from holder_service.records.values import checked_values, expectation, is_text, people_column
@@ -31,22 +32,6 @@ from shared.wire.text import Text
 _NAME: Final = TypeAdapter(Text)
 _WORD: Final = "\N{SYMBOL FOR NULL}"
 """The one category of a column that is read as texts; what the texts are is not compared with it."""
-
-
-class DraftOptions(BaseModel, frozen=True):
-    """What a draft may take from the records."""
-
-    categories_max: int = Field(
-        default=100,
-        ge=1,
-        le=limits.CATEGORIES_PER_COLUMN_MAX,
-        description="Leave out columns with more distinct words.",
-    )
-    people_min: int = Field(default=10, ge=1, description="Leave out categories of fewer people.")
-    ranges: bool = Field(default=False, description="Propose ranges of round numbers around the values.")
-    people: str | None = Field(
-        default=None, description="For an aggregate table: the column with the number of people of each row."
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,31 +16,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, Field
 
 from holder_service.domain.admitted import band_partition
 from holder_service.domain.errors import InvalidRequest
 from holder_service.records.atoms import ColumnAtoms
 from holder_service.records.encoded import Records
+from holder_service.records.options import RiskOptions
 from shared.contract.schema import Column, Schema
 
 _Codes = npt.NDArray[np.int64]
 SETS_MAX = 10_000
 """So many sets of columns are looked at."""
-
-
-class RiskOptions(BaseModel, frozen=True):
-    """What an administrator wants to know of records."""
-
-    quasi: tuple[str, ...] = Field(
-        default=(),
-        description="A column by which others could recognise a person [all columns that are neither "
-        "sensitive, nor the label, nor numbers].",
-    )
-    people_min: int = Field(default=10, ge=2, description="Show values and combinations of fewer people.")
-    together: int = Field(
-        default=2, ge=1, le=4, description="Check every set of at most this many columns, and all columns together."
-    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

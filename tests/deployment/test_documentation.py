@@ -25,6 +25,7 @@ from checks.documentation.references import (
     variables_read,
 )
 from holder_service.settings.oidc import PREFIX
+from shared.wire.deferred_commands import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -58,7 +59,8 @@ def test_a_page_of_commands_has_every_command_with_its_options(program: str) -> 
 
 def commands_in(group: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The commands and groups of a Typer program, each as it is called."""
-    for below, command in getattr(group, "commands", {}).items():
+    for below, listed in getattr(group, "commands", {}).items():
+        command = loaded(listed)
         yield f"{name} {below}", command
         yield from commands_in(command, f"{name} {below}")
 

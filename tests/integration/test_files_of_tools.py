@@ -18,9 +18,10 @@ import pyarrow.csv
 import pytest
 
 from holder_service.domain.errors import InvalidRecords
-from holder_service.records.drafts import DraftOptions, draft
+from holder_service.records.drafts import draft
 from holder_service.records.encoded import Records, load_records
 from holder_service.records.formats import STRICT, RecordFormat
+from holder_service.records.options import DraftOptions
 from shared.contract.schema import Column, Schema
 from testing.postgres import PostgresServer
 

@@ -12,7 +12,8 @@ from holder_service.records.encoded import Records, load_records
 from holder_service.records.engines import Engine
 from holder_service.records.formats import Upload
 from holder_service.records.local_engine import LocalEngine
-from holder_service.records.risk import Risk, RiskOptions, risk_of
+from holder_service.records.options import RiskOptions
+from holder_service.records.risk import Risk, risk_of
 from holder_service.services.datasets.datasets import encoded_version
 from holder_service.storage.datasets import Dataset
 from shared.contract.schema import Schema

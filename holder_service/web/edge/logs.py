@@ -12,10 +12,10 @@ import re
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any, Final, get_args
 
 from holder_service.identity.tokens import WHY
+from holder_service.settings.log_levels import Level
 from holder_service.storage.store_faults import REASONS
 from shared.contract.notices import NoticeKind
 from shared.wire.problems import TITLES
@@ -140,15 +140,6 @@ def described_error(error: BaseException) -> dict[str, Any]:
     frames = traceback.extract_tb(error.__traceback__)[-FRAMES_MAX:]
     shown = [f"{frame.name} ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in frames]
     return {"error": type(error).__name__, "frames": " > ".join(shown)}
-
-
-class Level(StrEnum):
-    """From which level on something is logged. No level makes a line say more; it only makes more lines."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 def configuration(level: Level, *, requests: bool = True) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from auditor_client.cli.spelling import PANELS, in_flags
 from auditor_client.tables import dataset_table
 from holder_service.domain.errors import Unauthenticated
 from shared.contract.schema import Column
+from shared.wire.deferred_commands import loaded
 from shared.wire.problems import UnknownColumn
 from shared.wire.wording import NARROW_SPACE
 from testing.simulated_holder import KEY, Document, SimulatedHolder, problem, simulated_holder
@@ -126,7 +127,8 @@ def test_the_version_is_that_of_the_package(run: Command) -> None:
 
 def commands(group: TyperGroup, *path: str) -> Iterator[tuple[tuple[str, ...], TyperCommand]]:
     """Every command below a group."""
-    for name, command in group.commands.items():
+    for name, listed in group.commands.items():
+        command = loaded(listed)
         if isinstance(command, TyperGroup):
             yield from commands(command, *path, name)
         elif isinstance(command, TyperCommand):

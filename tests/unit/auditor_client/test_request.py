@@ -23,6 +23,7 @@ from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.reading import Reading
 from shared.wire.canonical import digest
+from shared.wire.deferred_commands import loaded
 from testing.invented.audits import invented_audit
 from testing.invented.people import PEOPLE
 from testing.invented.questions import exact_release, question
@@ -181,8 +182,7 @@ def test_a_question_is_settled_so_that_it_is_the_same_again() -> None:
 
 def commands() -> dict[str, Any]:
     group: Any = get_command(app)
-    found: dict[str, Any] = group.commands
-    return found
+    return {name: loaded(command) for name, command in group.commands.items()}
 
 
 NAMES = {"metrics": "--metric", "version": "--records-version"}

@@ -12,9 +12,10 @@ import pytest
 
 from holder_service.domain.errors import InvalidRecords
 from holder_service.records.draft_hints import could_be_key, rounded_range, sounds_sensitive
-from holder_service.records.drafts import Draft, DraftOptions, draft
+from holder_service.records.drafts import Draft, draft
 from holder_service.records.encoded import load_records
 from holder_service.records.formats import RecordFormat
+from holder_service.records.options import DraftOptions
 from holder_service.records.person_keys import PersonSecret
 from shared.contract.schema import Schema
 

@@ -103,7 +103,8 @@ def test_whatever_the_holder_logs_is_an_event_with_admitted_fields() -> None:
 
 LOGGING_AS_SERVED: Final = """
 import logging, logging.config, sys, warnings
-from holder_service.web.edge.logs import Level, configuration
+from holder_service.settings.log_levels import Level
+from holder_service.web.edge.logs import configuration
 
 logging.config.dictConfig(configuration(Level.DEBUG))
 for name in ("uvicorn.error", "uvicorn", "sqlalchemy.engine.Engine", "asyncio", "anything"):

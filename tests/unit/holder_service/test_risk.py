@@ -10,7 +10,8 @@ import pytest
 
 from holder_service.domain.errors import Conflict, InvalidRequest, NoRecords
 from holder_service.records.engines import Engine
-from holder_service.records.risk import RiskOptions, risk_of
+from holder_service.records.options import RiskOptions
+from holder_service.records.risk import risk_of
 from holder_service.services.datasets.risks import risk_of_loaded
 from holder_service.storage.datasets import Dataset
 from shared.contract.schema import Column, Schema

@@ -1,0 +1,77 @@
+"""Help, typos, completion and versions start without what the commands themselves need."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shared.wire.deferred_commands import commands_of, deferring, loaded
+
+HEAVY = {
+    "alembic", "auditor_client.auditor", "babel", "cryptography", "fastapi", "holder_service.app", "httpx", "jinja2",
+    "numba", "numpy", "opendp", "pandas", "pyarrow", "sklearn", "sqlalchemy", "uvicorn",
+}  # fmt: skip
+PROGRAMS = {"auditor": "auditor_client.cli", "holder": "holder_service.cli"}
+SERVER = HEAVY - {"httpx"}
+
+
+def imported(program: str, *arguments: str, **environment: str) -> set[str]:
+    """The heavy modules that a call of a command line imports."""
+    code = (
+        f"import sys\nfrom {PROGRAMS[program]} import app\n"
+        f"sys.argv = {[program, *arguments]!r}\n"
+        f"try: app(prog_name={program!r})\nexcept SystemExit: pass\nprint(*sys.modules, file=sys.stderr)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
+    return HEAVY & set(run.stderr.split())
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("hepl",), ()])
+def test_help_versions_and_typos_import_nothing_heavy(program: str, arguments: tuple[str, ...]) -> None:
+    assert imported(program, *arguments) == set()
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_completion_of_commands_imports_nothing_heavy(program: str) -> None:
+    completion = {f"_{program.upper()}_COMPLETE": "complete_bash", "COMP_WORDS": f"{program} l", "COMP_CWORD": "1"}
+
+    assert imported(program, **completion) == set()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("admin", "admin records", "ledger", "admin grant", "admin add-auditor", "admin approve", "admin spent"),
+        *("init", "serve", "calibrate", "draft", "risk", "backup", "publish", "audit-privacy", "ledger verify"),
+    ],
+)
+def test_help_of_the_holders_commands_imports_no_server(command: str) -> None:
+    assert imported("holder", *command.split(), "--help") == set()
+
+
+def test_a_call_of_a_running_holder_imports_no_server() -> None:
+    call = ("admin", "grant", "uni", "reg", "1", "--url", "http://127.0.0.1:9", "--key", "k")
+
+    assert imported("holder", *call) & {"fastapi", "numba", "numpy", "holder_service.app"} == set()
+
+
+def test_a_listed_command_runs_and_has_its_help() -> None:
+    """Also the text of a command that is not loaded is its whole docstring."""
+    [made] = [one for one in commands_of("holder_service.cli.serving") if one.name == "init"]
+    app = typer.Typer(cls=deferring(made))
+
+    @app.callback()
+    def group() -> None: ...
+
+    listed = CliRunner().invoke(app, ["--help"])
+    own = CliRunner().invoke(app, ["init", "--help"])
+
+    assert "Create the database" in listed.output
+    assert "--json" in own.output
+    assert loaded(typer.main.get_group(app).commands["init"]).help == made.help
