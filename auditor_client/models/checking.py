@@ -135,6 +135,12 @@ def compare(read: ReadModel, schema: Schema, ask: Ask, records: Invented) -> Agr
     )
 
 
+def decisions(read: ReadModel, schema: Schema, records: Invented) -> NDArray[np.bool_]:
+    """Whether what was read decides favourably, shape (records,)."""
+    values = {column.name: _values(_document(column), records, schema)[0] for column in read.columns}
+    return _decisions(read, schema, {**records.values, **values})
+
+
 def _values(document: Document, records: Invented, schema: Schema) -> tuple[list[Any], Numbers]:
     """A document's values, and the numbers that are compared, shape (records, categories of a choice, or 1, or 0)."""
     if not isinstance(document, Choice):

@@ -31,6 +31,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.forests import Ensemble, FittedTree, documents
+from auditor_client.models.older_sklearn import compares_shares
 from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.score_tests import NumberTest
 from auditor_client.models.scoring import Numbers, Scoring
@@ -176,7 +177,12 @@ def _histogram_boosting(model: Any, features: int) -> tuple[Ensemble, Scoring]:
             raise ModelRefused(f"The model has {len(stage)} trees a round for {len(model.classes_)} classes. {_AGAIN}")
         for score, tree in enumerate(stage):
             trees.append(_histogram_tree(tree, score, categorical, model._bin_mapper.bin_thresholds_))  # noqa: SLF001
-    return Ensemble(trees, base), _boosted(model, scores, lambda numbers: (numbers[:, 0] > 0).astype(np.intp))
+    if not compares_shares(model):
+        return Ensemble(trees, base), _boosted(model, scores, lambda numbers: (numbers[:, 0] > 0).astype(np.intp))
+    scoring = _boosted(model, scores, lambda numbers: _argmax(model._loss.predict_proba(numbers)))  # noqa: SLF001
+    # Of several classes two sums that differ in the last bits may have equal probabilities.
+    bounds = None if scores == 1 else lambda records: np.full(records.count, 2.0**-50)
+    return Ensemble(trees, base), replace(scoring, bounds=bounds)
 
 
 def _boosted(model: Any, scores: int, by_sign: Callable[[Numbers], NDArray[np.intp]]) -> Scoring:

@@ -4,16 +4,14 @@ They are checked here against our own list before skops sees the file, because s
 scikit-learn estimator and every numpy function.
 """
 
-import inspect
 import io
 import json
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-import sklearn
 import skops.io
 from sklearn import (
     calibration,
@@ -37,6 +35,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models.files import SAVE
+from auditor_client.models.older_sklearn import completed, require_todays_parameters, saved_by, states, without_losses
 from auditor_client.models.readers.boosters.saved_boosters import put_back, taken_out
 from auditor_client.models.refusals import why_not
 
@@ -62,17 +61,6 @@ _ESTIMATORS: Final = (
     *(neural_network.MLPClassifier, calibration.CalibratedClassifierCV, isotonic.IsotonicRegression),
 )
 _BY_NAME: Final = {f"{kind.__module__}.{kind.__name__}": kind for kind in _ESTIMATORS}
-_HARMLESS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "algorithm": ("SAMME", "deprecated"),
-    "base_estimator": ("deprecated", None),
-    "multi_class": ("auto", "deprecated"),  # "multinomial" of two classes has other probabilities today
-    "penalty": ("l2", "deprecated", None),
-    "n_jobs": (None, 1, -1),
-    "verbose": (0, "deprecated", False),
-    "sparse": ("deprecated", True, False),
-    "max_fpr": (None,),
-}
-"""Parameters that scikit-learn has no more, and the values with which a fitted model predicts the same without them."""
 _BESIDES: Final = (  # what estimators keep of their search or training, and what older ColumnTransformers keep
     "sklearn._loss.link.HalfLogitLink",
     "sklearn._loss.link.Interval",
@@ -143,13 +131,18 @@ def load_file(content: bytes, name: str) -> Any:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             schema = _schema(archive, name)
+            older = saved_by(schema)
+            if older:
+                without_losses(schema)
             boosters = taken_out(schema, name)
             types = _types(schema, name)
-            if boosters:
+            if boosters or older:
                 content = _with_schema(archive, schema)
             with warnings.catch_warnings():  # an older version was looked at already
                 warnings.simplefilter("ignore", InconsistentVersionWarning)
                 model = skops.io.loads(content, trusted=sorted(types))
+                if older:
+                    completed(model, older, name)
             return put_back(model, boosters, archive, name)
     except ModelRefused:
         raise
@@ -191,16 +184,10 @@ def _schema(archive: zipfile.ZipFile, name: str) -> Any:
 def _types(schema: Any, name: str) -> set[str]:
     """The types that a skops file wants built, all of them on our list."""
     types = set()
-    for state in _states(schema):
+    for state in states(schema):
         loader, kind = str(state.get("__loader__")), f"{state.get('__module__')}.{state.get('__class__')}"
         allowed = _ALLOWED.get(loader)
         if allowed is None or not allowed.fullmatch(kind) or not _plain_inside(state):
-            older = _saved_by(schema)
-            if older and re.match(r"sklearn\._loss\.", kind):
-                raise ModelRefused(
-                    f"{name} was saved by scikit-learn {older}, with objects that the installed {sklearn.__version__} "
-                    "does not have. Fit the model with a newer one, and save it again."
-                )
             why = why_not(kind) if loader == "ObjectNode" else None
             raise UnsafeModelFile(
                 f"{name}: {why}"
@@ -210,61 +197,9 @@ def _types(schema: Any, name: str) -> set[str]:
                 "scalers, bins and imputers."
             )
         types.add(kind)
-        if loader == "ObjectNode":
-            _require_todays_parameters(state, kind, name)
+        if loader == "ObjectNode" and kind in _BY_NAME:
+            require_todays_parameters(state, _BY_NAME[kind], name)
     return types
-
-
-def _saved_by(schema: Any) -> str | None:
-    """The version of scikit-learn that saved a file, if it is not the installed one."""
-    for state in _states(schema):
-        version = _member(state, "_sklearn_version")
-        if isinstance(version, str) and _is_other(version):
-            return version[:20]
-    return None
-
-
-def _is_other(version: str) -> bool:
-    """Whether a version of scikit-learn has another meaning of what it saves than the installed one may have."""
-    return bool(version.split(".")[:2] != sklearn.__version__.split(".")[:2])
-
-
-def _member(state: Mapping[str, Any], name: str) -> Any:
-    """A plain member of an object's state; None if it has none."""
-    try:
-        return json.loads(state["content"]["content"][name]["content"])
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _todays_members(estimator: type) -> set[str]:
-    """The names of what the installed class has before it is fitted."""
-    parameters = inspect.signature(estimator).parameters
-    required = {name: None for name, one in parameters.items() if one.default is one.empty}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return {*parameters, *vars(estimator(**required))}
-
-
-def _require_todays_parameters(state: Mapping[str, Any], kind: str, name: str) -> None:
-    """Refuse an estimator with a parameter that the installed scikit-learn does not know, so that it is ignored."""
-    estimator = _BY_NAME.get(kind)
-    inside = state.get("content")
-    members = inside.get("content") if isinstance(inside, dict) else None
-    version = _member(state, "_sklearn_version")
-    if estimator is None or not isinstance(members, dict) or (isinstance(version, str) and not _is_other(version)):
-        return
-    known = _todays_members(estimator)
-    for member in members:
-        if member.startswith("_") or member.endswith("_") or member in known:
-            continue
-        value = _member(state, member)
-        if value not in _HARMLESS.get(member, ()):
-            raise ModelRefused(
-                f"{name} was saved by scikit-learn {version or '(no version)'}: its {estimator.__name__} has "
-                f"{member}={value!r}, which the installed {sklearn.__version__} does not know and would ignore. Fit "
-                "the model with a newer one, and save it again."
-            )
 
 
 def _plain_inside(state: Mapping[str, Any]) -> bool:
@@ -283,16 +218,3 @@ def _plain_inside(state: Mapping[str, Any]) -> bool:
         function = content.get("func") if isinstance(content, dict) else None
         return isinstance(function, dict) and function.get("__class__") == "check_array"
     return True
-
-
-def _states(document: Any) -> Iterator[dict[str, Any]]:
-    """Every object that skops would build, at any depth."""
-    waiting = [document]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            if "__loader__" in node:
-                yield node
-            waiting += node.values()
-        elif isinstance(node, list):
-            waiting += node

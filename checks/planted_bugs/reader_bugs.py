@@ -148,13 +148,23 @@ READER_BUGS: Final = (
         "a parameter that scikit-learn has no more is ignored",
         (
             Edit(
-                "auditor_client/models/skops_files.py",
-                "_require_todays_parameters",
-                "if value not in _HARMLESS.get(member, ()):",
+                "auditor_client/models/older_sklearn.py",
+                "require_todays_parameters",
+                "if value not in _HARMLESS.get(one, ()):",
                 "if value is _HARMLESS:",
             ),
         ),
         (f"{_VERSIONS_TESTS}::test_a_parameter_that_scikit_learn_has_no_more_is_not_ignored",),
+    ),
+    Bug(
+        "the counts of an earlier scikit-learn's leaves are taken for probabilities",
+        (Edit("auditor_client/models/older_sklearn.py", "_complete_tree", "if version < (1, 4):", "if not version:"),),
+        ("tests/unit/auditor_client/formats/test_older_sklearn.py::test_decides_as_its_maker_did",),
+    ),
+    Bug(
+        "a forest of an earlier scikit-learn decides about missing values, which it refused",
+        (Edit("auditor_client/models/older_sklearn.py", "completed", "if without else ()", "if not version else ()"),),
+        ("tests/unit/auditor_client/formats/test_older_sklearn.py::test_missing_values_that_it_refused_stay_refused",),
     ),
     Bug(
         "a tree of an ONNX graph takes doubles for single-precision numbers",

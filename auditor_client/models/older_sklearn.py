@@ -1,0 +1,262 @@
+"""Models that an earlier scikit-learn saved: what the installed one would read otherwise, and what it does not find.
+
+A file has the numbers that its maker fitted; what the maker made of them has changed since. Until 1.3 a tree's leaves
+hold counts and are divided when the tree predicts; until 1.7 a gradient boosting keeps its first probability further
+from 0 and 1; until 1.4 a histogram gradient boosting compares rounded probabilities. So the objects are changed until
+the installed scikit-learn predicts with them as the one of the file did, or the file is refused.
+"""
+
+import inspect
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import sklearn
+from sklearn import ensemble, impute, linear_model, tree
+from sklearn.base import BaseEstimator
+from sklearn.dummy import DummyClassifier
+
+from auditor_client.errors import ModelRefused
+
+OLDEST: Final = (1, 2)
+Version = tuple[int, int]
+
+_HARMLESS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "algorithm": ("SAMME", "deprecated"),
+    "base_estimator": ("deprecated", None),
+    "multi_class": ("auto", "deprecated"),  # "multinomial" of two classes has other probabilities today
+    "penalty": ("l2", "deprecated", None),
+    "n_jobs": (None, 1, -1),
+    "verbose": (0, "deprecated", False),
+    "sparse": ("deprecated", True, False),
+    "max_fpr": (None,),
+}
+"""Parameters that scikit-learn has no more, and the values with which a fitted model predicts the same without them."""
+_OF_TRAINING: Final = ("C", "epsilon", "average", "standard_coef_", "standard_intercept_", "average_coef_", "t_")
+"""Members of linear models fitted by gradient steps that only training reads."""
+_STEPWISE: Final = ("SGDClassifier", "Perceptron", "PassiveAggressiveClassifier")
+_LOSSES: Final = ("_loss", "loss_function_", "_loss_function_")
+_BOOSTINGS: Final = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
+_NOTHING: Final = {
+    "__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "null", "is_json": True,
+}  # fmt: skip
+_TREES: Final = (tree.DecisionTreeClassifier, tree.ExtraTreeClassifier)
+_AGAIN: Final = "Fit the model with a newer one, and save it again."
+
+
+def saved_by(schema: Any) -> Version | None:
+    """The version of scikit-learn that saved a file, if it is not the installed one; of several, the oldest.
+
+    Args:
+        schema: The parsed `schema.json` of a skops file.
+    """
+    found = {
+        version
+        for state in states(schema)
+        if isinstance(text := member(state, "_sklearn_version"), str) and (version := _version(text)) != _today()
+    }
+    return min(found, default=None)
+
+
+def without_losses(schema: Any) -> None:
+    """Take the loss out of every boosting and linear model, which `completed` gives back from its name.
+
+    Args:
+        schema: The parsed `schema.json`, which changes.
+    """
+    for state in states(schema):
+        inside = _members(state)
+        kind = state.get("__class__")
+        for name in _LOSSES if inside is not None and kind in (*_BOOSTINGS, *_STEPWISE) else ():
+            if name in inside:  # type: ignore[operator]
+                inside[name] = dict(_NOTHING)  # type: ignore[index]
+
+
+def require_todays_parameters(state: Mapping[str, Any], estimator: type, name: str) -> None:
+    """Refuse an estimator with a parameter that the installed scikit-learn does not know, so that it is ignored."""
+    inside, text = _members(state), member(state, "_sklearn_version")
+    if inside is None or (isinstance(text, str) and _version(text) == _today()):
+        return
+    known = _todays_members(estimator)
+    for one in inside:
+        if one.startswith("_") or one.endswith("_") or one in known:
+            continue
+        if estimator.__name__ in _STEPWISE and one in _OF_TRAINING:
+            continue
+        value = member(state, one)
+        if value not in _HARMLESS.get(one, ()):
+            raise ModelRefused(
+                f"{name} was saved by scikit-learn {text or '(no version)'}: its {estimator.__name__} has "
+                f"{one}={value!r}, which the installed {sklearn.__version__} does not know and would ignore. {_AGAIN}"
+            )
+
+
+def completed(model: Any, version: Version, file: str) -> None:
+    """Give the objects of an earlier scikit-learn what the installed one reads, so that it predicts as theirs did.
+
+    Args:
+        model: As skops built it; it changes.
+        version: Of the scikit-learn that saved it.
+        file: The file's name, for errors.
+
+    Raises:
+        ModelRefused: A part of it predicts otherwise today, whatever is given to it.
+    """
+    if not version >= OLDEST:
+        raise ModelRefused(f"{file} was saved by scikit-learn {_text(version)}, older than 1.2. {_AGAIN}")
+    for part in _parts(model):
+        kind = type(part)
+        if not any(name.endswith("_") and not name.startswith("_") for name in vars(part)):
+            continue  # it is not fitted: a parameter of another
+        if kind is impute.SimpleImputer and not hasattr(part, "_fill_dtype"):
+            part._fill_dtype = part._fit_dtype  # noqa: SLF001
+        elif kind is linear_model.RidgeClassifier and not hasattr(part, "classes_"):
+            part.classes_ = part._label_binarizer.classes_  # noqa: SLF001
+        elif kind in _TREES:
+            _complete_tree(part, version)
+        elif kind in (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier):
+            without = version < ((1, 4) if kind is ensemble.RandomForestClassifier else (1, 6))
+            for one in part.estimators_ if without else ():
+                one._support_missing_values = _never  # noqa: SLF001  # they refused missing values then
+        elif kind is ensemble.GradientBoostingClassifier:
+            _complete_boosting(part, version, file)
+        elif kind is ensemble.HistGradientBoostingClassifier:
+            _complete_histograms(part, version, file)
+
+
+def compares_shares(model: Any) -> bool:
+    """Whether a histogram gradient boosting decides by its rounded probabilities, as it did until 1.4."""
+    return getattr(model, "predict", None).__class__.__name__ == "_ByShares"
+
+
+class _ByShares:
+    """`predict` by the largest probability."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __call__(self, table: Any) -> Any:
+        return self._model.classes_[np.argmax(self._model.predict_proba(table), axis=1)]
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+def _complete_tree(part: Any, version: Version) -> None:
+    values = part.tree_.value
+    if version < (1, 4):  # counts, which predict_proba divided
+        whole = values.sum(axis=2, keepdims=True)
+        values /= np.where(whole == 0, 1.0, whole)
+    if version < ((1, 3) if type(part) is tree.DecisionTreeClassifier else (1, 6)):
+        part._support_missing_values = _never  # noqa: SLF001
+
+
+def _complete_boosting(part: Any, version: Version, name: str) -> None:
+    if version < (1, 4):
+        raise ModelRefused(
+            f"{name} was saved by scikit-learn {_text(version)}, whose gradient boosting rounds and decides ties "
+            f"otherwise. {_AGAIN}"
+        )
+    part._loss = part._get_loss(sample_weight=None)  # noqa: SLF001
+    if version < (1, 8) and type(part.init_) is DummyClassifier:
+        part._raw_predict_init = _Beginning(part)  # noqa: SLF001
+
+
+class _Beginning:
+    """Where a gradient boosting of 1.4 to 1.7 begins: a probability that is at least float32's epsilon from 0 and 1."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __call__(self, table: Any) -> Any:
+        shares = self._model.init_.predict_proba(table)
+        two = not self._model._loss.is_multiclass  # noqa: SLF001
+        least = np.finfo(np.float32).eps
+        shares = np.clip(shares[:, 1] if two else shares, least, 1 - least, dtype=np.float64)
+        raw = self._model._loss.link.link(shares)  # noqa: SLF001
+        return raw.reshape(-1, 1) if two else raw
+
+
+def _complete_histograms(part: Any, version: Version, name: str) -> None:
+    if not hasattr(part, "_preprocessor"):
+        if part.is_categorical_ is not None:
+            raise ModelRefused(
+                f"{name} was saved by scikit-learn {_text(version)}, whose histogram gradient boosting keeps "
+                f"categories otherwise. {_AGAIN}"
+            )
+        part._preprocessor = None  # noqa: SLF001
+    part._loss = part._get_loss(sample_weight=None)  # noqa: SLF001
+    if version < (1, 5):
+        part.predict = _ByShares(part)
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """The objects of scikit-learn inside of one, and it itself."""
+    waiting, seen = [model], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, BaseEstimator) or type(part).__module__.startswith("sklearn.calibration"):
+            yield part
+            waiting += vars(part).values()
+        elif isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+        elif isinstance(part, np.ndarray) and part.dtype == object:
+            waiting += part.ravel().tolist()
+
+
+def states(document: Any) -> Iterator[dict[str, Any]]:
+    """Every object that skops would build, at any depth."""
+    waiting = [document]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if "__loader__" in node:
+                yield node
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+
+
+def member(state: Mapping[str, Any], name: str) -> Any:
+    """A plain member of an object's state; None if it has none."""
+    try:
+        return json.loads(state["content"]["content"][name]["content"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _members(state: Mapping[str, Any]) -> dict[str, Any] | None:
+    inside = state.get("content")
+    members = inside.get("content") if isinstance(inside, dict) else None
+    return members if isinstance(members, dict) else None
+
+
+def _todays_members(estimator: type) -> set[str]:
+    """The names of what the installed class has before it is fitted."""
+    parameters = inspect.signature(estimator).parameters
+    required = {name: None for name, one in parameters.items() if one.default is one.empty}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {*parameters, *vars(estimator(**required))}
+
+
+def _version(text: str) -> Version:
+    match = re.match(r"(\d{1,4})\.(\d{1,4})", text)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def _today() -> Version:
+    return _version(sklearn.__version__)
+
+
+def _text(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"
