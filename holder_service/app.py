@@ -1,6 +1,7 @@
 """The holder as a web application; made by a call, so importing this does nothing."""
 
 import gc
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -39,6 +40,7 @@ GC_THRESHOLD = 10_000
 """A large plan is a million objects that all go together; looking for cycles among them took half of its time."""
 COLUMN_CALLS = 4
 """How many calls that bring a score document or linked values each process takes at once."""
+_log = logging.getLogger(__name__)
 
 
 def create_served_app() -> FastAPI:
@@ -59,6 +61,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # What start-up made stays for good; without this a full collection pauses answers now and then.
+        _log.info("holder starts", extra={"version": VERSION})
         await run_in_threadpool(holder.sweep)
         holder.engine.start()
         holder.wake()

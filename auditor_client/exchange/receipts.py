@@ -26,6 +26,10 @@ from shared.kinds.releases import LedgerPosition, Signed, SigningKey, SigningKey
 from shared.wire.canonical import sha256_name
 
 _KEYS: Final = "keys.json"
+_SEND_IT: Final = (
+    "Send the receipt to the holder's administrator and ask for the entry that records the restore. Your budget is "
+    "lowered by what the receipt was charged. If no restore is recorded, the holder's ledger cannot be trusted."
+)
 _REFUSED: Final = "refused"
 
 
@@ -270,21 +274,22 @@ def _entry_fault(position: LedgerPosition, holder: HolderClient) -> str | None:
         entry = holder.ledger_entry(position.sequence)
     except NotFound:
         return (
-            f"The holder's ledger has no entry {position.sequence}: it was rolled back. Report it to the administrator."
+            f"The holder's ledger has no entry {position.sequence}: a copy was restored, or the ledger was rolled "
+            f"back. {_SEND_IT}"
         )
     if entry == position:
         return None
     return (
-        f"Entry {position.sequence} of the holder's ledger is no longer the one of this receipt: the ledger was "
-        "rewritten. Report it to the holder's administrator."
+        f"Entry {position.sequence} of the holder's ledger is no longer the one of this receipt: a copy was restored, "
+        f"or the ledger was rewritten. {_SEND_IT}"
     )
 
 
 def _head_fault(head: LedgerPosition, newest: LedgerPosition) -> str | None:
     if head.sequence < newest.sequence:
         return (
-            f"The holder's ledger ends at entry {head.sequence}, and a receipt names entry {newest.sequence}: the "
-            "ledger was rolled back. Report it to the holder's administrator."
+            f"The holder's ledger ends at entry {head.sequence}, and a receipt names entry {newest.sequence}: a copy "
+            f"was restored, or the ledger was rolled back. {_SEND_IT}"
         )
     if head.sequence == newest.sequence and head.hash != newest.hash:
         return f"The head of the holder's ledger, entry {head.sequence}, is not the one of your receipt."

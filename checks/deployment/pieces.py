@@ -85,6 +85,7 @@ def nginx(root: Path, linters: Linters) -> None:
         made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=holder.example")
         _run(linters.program("openssl"), *made, "-keyout", key, "-out", certificate)
         site = (root / FOLDER / "nginx.conf").read_text().replace("/etc/ssl/holder.example/", f"{folder}/")
+        site = site.replace("/var/log/nginx/", f"{folder}/")
         kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         temporary = "".join(f"{kind}_temp_path {folder}/{kind}; " for kind in kinds)
         whole = f"pid {folder}/pid; error_log stderr; events {{}}\nhttp {{ access_log off; {temporary}\n{site}\n}}\n"

@@ -7,6 +7,7 @@ import typer
 
 from holder_service.cli.calls import AdminKey, Url, call, path_of
 from holder_service.cli.output import AsJson, notify, show
+from holder_service.cli.times import Expires, end_of_day
 from shared.contract.datasets import Role
 
 commands = typer.Typer()
@@ -31,14 +32,14 @@ def list_auditors(
 def add_auditor(
     name: str,
     role: Annotated[str, typer.Option(help=f"One of {', '.join(get_args(Role))}.")] = "auditor",
-    expires: Annotated[str | None, typer.Option(help="When its first key expires: ISO 8601 with a time zone.")] = None,
+    expires: Expires = None,
     display_name: Annotated[str | None, typer.Option(
         help="The name that people read, in any script: 'Frau Müller'.",
     )] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Open an account. Its key is printed once."""
-    body = {"name": name, "role": role, "expires": expires, "display_name": display_name}
+    body = {"name": name, "role": role, "expires": end_of_day(expires), "display_name": display_name}
     _show_key(call("POST", "/v1/admin/auditors", url, key, json=body), as_json)
 
 
@@ -70,11 +71,11 @@ def show_as(
 @commands.command("add-key")
 def add_key(
     name: str,
-    expires: Annotated[str | None, typer.Option(help="When the key expires: ISO 8601 with a time zone.")] = None,
+    expires: Expires = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Give an account another key, which is printed once."""
-    _show_key(call("POST", path_of("auditors", name, "keys"), url, key, json={"expires": expires}), as_json)
+    _show_key(call("POST", path_of("auditors", name, "keys"), url, key, json={"expires": end_of_day(expires)}), as_json)
 
 
 @commands.command("withdraw-key")

@@ -35,10 +35,11 @@ def list_approvals(
     found = _every(url, key, None if state == "all" else state)
     rows = [
         (short(one["id"]), one["auditor"], one["kind"], f"{one['dataset']} v{one['version']}",
-         _loss(one["charge"]), one["state"], when(one["expires"]), one.get("purpose", ""))
+         _loss(one["charge"]), one["state"], when(one["requested"]), when(one["expires"]),
+         one.get("purpose", "not said"))
         for one in found
     ]  # fmt: skip
-    columns = ("id begins with", "auditor", "asks a", "about", "price", "state", "ends (UTC)", "for")
+    columns = ("id begins with", "auditor", "asks a", "about", "price", "state", "asked (UTC)", "ends (UTC)", "for")
     show({"approvals": found}, columns, rows, as_json)
 
 
@@ -125,7 +126,7 @@ def _print(one: dict[str, Any]) -> None:
     shown = {
         "id": one["id"],
         "auditor": f"{one['display_name']} ({one['auditor']})" if one["display_name"] else one["auditor"],
-        "for": one.get("purpose", "nothing was said"),
+        "for": one.get("purpose", "not said"),
         "asks": f"a {one['kind']} about {one['dataset']}, version {one['version']}",
         "price": _loss(one["charge"]),
         "budget left": _loss(one["budget"]["remaining"]),

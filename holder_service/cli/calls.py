@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from holder_service.services.running.holder import Holder
 
-Url = Annotated[str, typer.Option(envvar="HOLDER_URL", help="The address of a running holder [this machine's holder].")]
+Url = Annotated[
+    str, typer.Option(envvar="HOLDER_URL", help="The address of a running holder \\[this machine's holder].")
+]
 AdminKey = Annotated[
     str,
     typer.Option(

@@ -23,6 +23,7 @@ from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.ids import short, whole_id
 from holder_service.cli.load_bar import WORDS, followed
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_overlaps, when
+from holder_service.cli.times import Expires, end_of_day
 from holder_service.records.formats import RecordFormat
 
 commands = typer.Typer()
@@ -94,7 +95,7 @@ def publish_rehearsal(
     people: Annotated[int | None, typer.Option(
         help="How many people to invent. Choose a number; do not use a true count.",
     )] = None,
-    seed: Annotated[str | None, typer.Option(help="32 hexadecimal digits as the seed [random].")] = None,
+    seed: Annotated[str | None, typer.Option(help="32 hexadecimal digits as the seed \\[random].")] = None,
     marginals: Annotated[
         Path | None,
         typer.Option(help="JSON: for each column, parts with a weight. This publishes them to all auditors."),
@@ -285,14 +286,12 @@ def grant(
         str | None, typer.Option(help="Instead of ε, if the population's cap is in ρ: the new limit of ρ.")
     ] = None,
     delta: Annotated[str, typer.Option(help="The new limit of delta.")] = "0",
-    expires: Annotated[str | None, typer.Option(
-        help="When the budget expires, in the future: ISO 8601 with a time zone.",
-    )] = None,
+    expires: Expires = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Set an auditor's budget for a dataset's population."""
     limit = {"epsilon": epsilon, "delta": delta} if rho is None else {"epsilon": epsilon, "rho": rho}
-    body = {**{name: text for name, text in limit.items() if text is not None}, "expires": expires}
+    body = {**{name: text for name, text in limit.items() if text is not None}, "expires": end_of_day(expires)}
     granted = call("PUT", path_of("datasets", dataset, "budgets", auditor), url, key, json=body)
     if granted["spendable"] != granted["remaining"]:
         left = _amounts(granted["spendable"], "ε {epsilon} and δ {delta}")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from holder_service.cli.approvals import asked_lines, visible
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, fail, new_file
 from holder_service.cli.output import AsJson, notify, show, show_fields, show_verification, when
+from holder_service.cli.times import TIME, start_of_day
 from shared.wire.flags import Flags
 
 commands = typer.Typer()
@@ -27,11 +28,20 @@ class Entries(BaseModel, frozen=True):
     dataset: str | None = Field(default=None, description="Only entries about a dataset.")
     auditor: str | None = Field(default=None, description="Only entries about an auditor's budget or charges.")
     account: str | None = Field(default=None, description="Only actions of an account, or actions about it.")
-    since: str | None = Field(default=None, description="Only entries from this time on: ISO 8601 with a time zone.")
-    until: str | None = Field(default=None, description="Only entries before this time: ISO 8601 with a time zone.")
+    since: str | None = Field(
+        default=None, description="Only entries from this time on: a date, or ISO 8601 with a time zone."
+    )
+    until: str | None = Field(
+        default=None, description="Only entries before this time: a date, or ISO 8601 with a time zone."
+    )
 
 
-with_flags: Final = Flags(lambda kind, values: kind(**values), {})
+with_flags: Final = Flags(
+    lambda kind, values: kind(
+        **{name: start_of_day(one) if name in ("since", "until") else one for name, one in values.items()}
+    ),
+    {},
+)
 
 
 @commands.command("ledger")
@@ -69,15 +79,15 @@ def show_question(
 @commands.command("spent")
 def show_spent(
     population: Annotated[str | None, typer.Option(help="Only charges about a population.")] = None,
-    since: Annotated[str | None, typer.Option(help="Only charges from this time on, ISO 8601 with a zone.")] = None,
-    until: Annotated[str | None, typer.Option(help="Only charges before this time, ISO 8601 with a zone.")] = None,
+    since: Annotated[str | None, typer.Option(help=f"Only charges from this time on: {TIME}.")] = None,
+    until: Annotated[str | None, typer.Option(help=f"Only charges before this time: {TIME}.")] = None,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Add up what was charged, by population, auditor and purpose."""
     from holder_service.domain.ledger import event_of_document
     from holder_service.domain.spending import Spending
 
-    asked = {"population": population, "since": since, "until": until}
+    asked = {"population": population, "since": start_of_day(since), "until": start_of_day(until)}
     params: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     sums: dict[tuple[str, str, str], Spending] = {}
     after: int | None = 0
@@ -130,7 +140,8 @@ def record_restore(reason: str, url: Url = "", key: AdminKey = "", as_json: AsJs
     show_fields({**found, "closed": ", ".join(found["closed"])} if not as_json else found, as_json)
     if not as_json:
         notify(
-            "Declare a dataset of each population again with a cap, lowered by what the receipts show to be missing."
+            "Set the cap of each population again, lowered by what the auditors' receipts show to be missing: "
+            "`holder admin missing RECEIPTS` adds it up, and `holder admin cap POPULATION EPSILON` sets it."
         )
 
 

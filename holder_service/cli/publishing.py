@@ -35,7 +35,7 @@ def publish(
     ] = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="Publish only this dataset; repeat the option for several [all datasets, retired ones too]."),
+        typer.Option(help="Publish only this dataset; repeat for several \\[all datasets, retired ones too]."),
     ] = None,
 ) -> None:
     """Write every dataset's transparency report as static pages for the public. Replaces the whole folder.

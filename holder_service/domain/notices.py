@@ -19,10 +19,10 @@ from shared.contract.approvals import Approval
 from shared.contract.notices import Notice, Thresholds
 
 _RAISE_CAP: Final = (
-    "Raise the cap if more may be said about these people (holder admin cap {}): nothing new is answered once it is "
-    "spent."
+    "Raise the cap if more may be said about these people (`holder admin cap {} EPSILON`): nothing new is answered "
+    "once it is spent."
 )
-_SET_CAP: Final = "Set a cap: holder admin cap {}, or the page of one of its datasets in the console."
+_SET_CAP: Final = "Set a cap: `holder admin cap {} EPSILON`, or the page of one of its datasets in the console."
 _AFTER_RESTORE: Final = "Find out what was charged after the copy was made, and set a cap lowered by it."
 _RAISE_BUDGET: Final = "Grant more if the auditor should go on, or revoke what is left (holder admin grant)."
 _PROLONG: Final = "Grant it anew with a later end (holder admin grant), or let it end; watches are then not answered."

@@ -159,7 +159,12 @@ class Profile:
         if not words:
             return self._left_out(f"no word of it is of {people_min} people or more (--people-min)")
         note = None
-        if len(words) < len(self._people_of):
+        if "" in self._people_of:
+            note = (
+                f"Column {self.name!r} has empty texts: write missing values as nulls, or records with them are "
+                "refused."
+            )
+        elif len(words) < len(self._people_of):
             note = (
                 f"Column {self.name!r} has words of fewer than {people_min} people, which are left out: add what your "
                 "code book lists, or records with them are refused."

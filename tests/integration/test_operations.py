@@ -1,6 +1,7 @@
 """Running a holder: what a killed load leaves, a graceful end, back-ups and restores, several holders on one store."""
 
 import fcntl
+import json
 import shutil
 import signal
 import sqlite3
@@ -15,7 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.receipts import Receipts
@@ -176,6 +177,20 @@ def test_a_back_up_is_the_file_of_its_path_and_a_damaged_one_is_named(tmp_path: 
     assert "copy it into a folder of your own" in damaged.stderr
 
 
+def epsilon_of(release: dict[str, Any]) -> dict[str, str]:
+    """The ε that a release was charged."""
+    return {"epsilon": release["charge"]["epsilon"]}
+
+
+def missing(holder: TestedHolder, receipts: Path) -> Result:
+    """What `holder admin missing` finds."""
+    environment = {
+        "HOLDER_HOME": str(holder.settings.home), "HOLDER_DATABASE_URL": holder.settings.database_url,
+        "HOLDER_ANCHOR": str(holder.settings.anchor), "HOLDER_ADMIN_KEY": holder.admin_key,
+    }  # fmt: skip
+    return CliRunner().invoke(app, ["admin", "missing", str(receipts), "--json"], env=environment)
+
+
 def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     with running_holder(tmp_path, f"sqlite:///{tmp_path / 'home' / 'holder.sqlite'}") as holder:
@@ -185,12 +200,26 @@ def test_a_back_up_is_put_back_and_the_restore_recorded(tmp_path: Path) -> None:
             asking = pool.map(lambda draw: holder.release(plan(epsilon="0.001", draw=draw)).status_code, range(50, 80))
             back_up(holder.holder, tmp_path / "backup")
             assert set(asking) == {201}, "releases go on meanwhile"
-        lost = holder.release(plan(draw=99)).json()
+        lost_answer = holder.release(plan(draw=99))
+        lost = lost_answer.json()
 
     put_back(tmp_path / "backup", settings)
 
+    receipts = tmp_path / "receipts"
+    receipts.mkdir()
+    for release in (kept, lost_answer):
+        (receipts / f"{release.json()['id'].removeprefix('sha256:')}.json").write_bytes(release.content)
+    (receipts / "note.json").write_text('{"id": "sha256:4711"}')
     with opened(settings, holder.admin_key, holder.auditor_key) as after:
         refused(after.release(plan(draw=99)), "restore-unrecorded", holder=after)
+        shown = missing(after, receipts)
+        assert json.loads(shown.stdout) == {
+            "missing": [
+                {"population": "register", "auditor": "ADR", "charges": 1, "epsilon": lost["charge"]["epsilon"]}
+            ],
+            "unread": 1,
+        }
+        assert "note.json is not a receipt of this holder" in shown.stderr
         found = after.admin("POST", "/ledger/verify").json()
         assert "anchored" in found["reason"]
         after.admin("POST", "/ledger/restore", json={"reason": "the disk failed"})

@@ -24,7 +24,8 @@ from psycopg import sql
 from holder_service.records import local_engine
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.services.running.holder import initialise
-from holder_service.web.edge.logs import FIELDS, Level, configuration
+from holder_service.settings.log_levels import Level
+from holder_service.web.edge.logs import FIELDS, configuration
 from testing.console_visitors import visitor
 from testing.holders import OF_THE_TIME, Served, TestedHolder, running_holder, settings_in
 from testing.ports import reserved_port
@@ -242,6 +243,21 @@ def secrets_of(holder: TestedHolder, releases: list[dict[str, Any]]) -> set[str]
 def leaks(text: str, secrets: set[str]) -> set[str]:
     """Which of them stand in a text, as whole words."""
     return {secret for secret in secrets if re.search(rf"(?<![0-9A-Za-z.]){re.escape(secret)}(?![0-9A-Za-z])", text)}
+
+
+def test_a_refused_caller_is_logged_with_address_and_key_id_and_nobody_else(sqlite_holder: TestedHolder) -> None:
+    wrong = "pafer_0123456789ab_" + "x" * 43
+    with logged() as (ours, _):
+        sqlite_holder.client.get("/v1/datasets", headers={"Authorization": f"Bearer {wrong}"})
+        sqlite_holder.client.get("/v1/datasets", headers={"Authorization": "Bearer something-else"})
+        sqlite_holder.auditor("GET", "/datasets")
+
+    lines = [json.loads(line) for line in ours.getvalue().splitlines()]
+    unknown, other, known = [line for line in lines if line["event"] == "request"]
+    assert (unknown["status"], unknown["client"], unknown["key_id"]) == (401, "127.0.0.1", "0123456789ab")
+    assert (other["status"], other["client"], "key_id" in other) == (401, "127.0.0.1", False)
+    assert not {"client", "key_id"} & known.keys()
+    assert "xxxx" not in ours.getvalue()
 
 
 @pytest.mark.postgres

@@ -8,6 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from holder_service.cli import app
+from holder_service.cli.times import end_of_day, start_of_day
 from shared.wire.deferred_commands import commands_of, deferring, loaded
 
 HEAVY = {
@@ -64,14 +66,34 @@ def test_a_call_of_a_running_holder_imports_no_server() -> None:
 def test_a_listed_command_runs_and_has_its_help() -> None:
     """Also the text of a command that is not loaded is its whole docstring."""
     [made] = [one for one in commands_of("holder_service.cli.serving") if one.name == "init"]
-    app = typer.Typer(cls=deferring(made))
+    small = typer.Typer(cls=deferring(made))
 
-    @app.callback()
+    @small.callback()
     def group() -> None: ...
 
-    listed = CliRunner().invoke(app, ["--help"])
-    own = CliRunner().invoke(app, ["init", "--help"])
+    listed = CliRunner().invoke(small, ["--help"])
+    own = CliRunner().invoke(small, ["init", "--help"])
 
     assert "Create the database" in listed.output
     assert "--json" in own.output
-    assert loaded(typer.main.get_group(app).commands["init"]).help == made.help
+    assert loaded(typer.main.get_group(small).commands["init"]).help == made.help
+
+
+@pytest.mark.parametrize(
+    ("given", "expires", "since"),
+    [
+        ("2027-01-31", "2027-01-31T23:59:59Z", "2027-01-31T00:00:00Z"),
+        ("2027-01-31T12:00:00+01:00", "2027-01-31T12:00:00+01:00", "2027-01-31T12:00:00+01:00"),
+        ("tomorrow", "tomorrow", "tomorrow"),
+        (None, None, None),
+    ],
+)
+def test_a_date_alone_is_a_time(given: str | None, expires: str | None, since: str | None) -> None:
+    """Of an end it is the end of the day; of a beginning its start."""
+    assert (end_of_day(given), start_of_day(given)) == (expires, since)
+
+
+def test_help_keeps_words_in_brackets() -> None:
+    assert "[this machine's holder]" in " ".join(
+        CliRunner().invoke(app, ["admin", "auditors", "--help"], env={"COLUMNS": "300"}).output.split()
+    )

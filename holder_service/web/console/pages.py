@@ -8,6 +8,7 @@ import functools
 import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -120,7 +121,7 @@ def _environment() -> Environment:
     environment.globals.update(
         root=ROOT, log_in=LOG_IN, sections=SECTIONS, stylesheet=_versioned(STYLES),
         icon=_versioned(STATIC_FOLDER / "icon.svg"), balance_bar=balance_bar, what_happened=what_happened,
-        loss=loss, beside=beside, notice_words=notice_words, load_words=LOAD_WORDS,
+        loss=loss, beside=beside, version=version("pafer"), notice_words=notice_words, load_words=LOAD_WORDS,
     )  # fmt: skip
     environment.filters.update(amount=format_nano, utc_time=_utc_time, clock=_clock, short=_short)
     environment.tests.update(past=_is_past)

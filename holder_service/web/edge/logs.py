@@ -28,6 +28,7 @@ EVENTS: Final[Mapping[str, str]] = {
         "console log-in",
         "console log-in refused",
         "console log-out",
+        "holder starts",
         "token refused",
         "identity provider unavailable",
         "approval requested",
@@ -92,12 +93,14 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "account": _NAME,
     "population": _NAME,
     "notice": re.compile("|".join(get_args(NoticeKind))),
+    "client": re.compile("[0-9a-fA-F.:]{2,45}"),
     "key_id": re.compile("[0-9a-f]{12}"),
     "request": re.compile("sha256:[0-9a-f]{64}"),
     "spent_percent": re.compile("[0-9]{1,15}"),
     "until": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\+00:00"),
     "reason": re.compile("|".join([*WHY, *REASONS])),
     "fault": re.compile("[A-Z0-9_]{1,40}"),
+    "version": re.compile(r"[0-9][0-9A-Za-z.+]{0,40}"),
     "deadline_ms": re.compile("[0-9]{1,9}"),
     "work": re.compile("preparation|watches"),
     "error": re.compile("[A-Za-z_][A-Za-z0-9_]{0,80}"),
@@ -106,8 +109,8 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
 """What a line may hold in addition to event, time, level, logger and process, and the form it must have, matched whole.
 
 `deadline_ms` is a release's public deadline, a function of the plan and the declaration alone; how long
-anything took is in no log. `route` is a template, so no name and no query gets in with it. What a notice's line has
-says the ledger.
+anything took is in no log. `client` (an address) and `key_id` are in the lines of refused callers alone. `route` is a
+template, so no name and no query gets in with it. What a notice's line has says the ledger.
 """
 
 
@@ -147,6 +150,7 @@ def configuration(level: Level, *, requests: bool = True) -> dict[str, Any]:
     loggers: dict[str, Any] = {
         name: {"level": level.upper(), "handlers": [], "propagate": True} for name in ("uvicorn", "uvicorn.error")
     }
+    loggers["alembic"] = {"level": "WARNING"}  # its lines say only that a database was opened
     if not requests:
         loggers["holder_service.web.edge.telemetry"] = {"level": "WARNING"}
     return {

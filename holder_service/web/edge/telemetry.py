@@ -1,6 +1,7 @@
 """Each request once in the log and once in the metrics, by its public side alone (2-privacy §7)."""
 
 import logging
+import re
 import secrets
 import time
 from contextvars import ContextVar
@@ -12,6 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holder_service.web.edge.metrics import Metrics
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+REFUSED_CALLERS: Final = (401, 429)
+"""The statuses whose lines say from which address a call came and the id of the key that it showed."""
+_KEY: Final = re.compile(rb"Bearer pafer_([0-9a-f]{12})_")
 _log = logging.getLogger(__name__)
 
 
@@ -82,6 +86,15 @@ class Telemetry:
         if facts.deadline_s is not None:
             self._metrics.count_release(deadline_s=facts.deadline_s, overran=facts.overran)
             fields["deadline_ms"] = round(facts.deadline_s * 1000)
+        if facts.status in REFUSED_CALLERS:
+            fields["client"] = (scope.get("client") or ("",))[0]
+            fields["key_id"] = _key_id(scope)
         if caller := scope.get("state", {}).get("caller"):
             fields["actor"] = caller.name
         _log.info("request", extra=fields)
+
+
+def _key_id(scope: Scope) -> str | None:
+    """The public id in the key that a request shows, whether or not there is such a key."""
+    shown = [_KEY.match(value) for name, value in scope["headers"] if name == b"authorization"]
+    return shown[0][1].decode() if len(shown) == 1 and shown[0] else None

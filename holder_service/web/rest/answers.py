@@ -448,6 +448,8 @@ class Alive(ContractModel):
 
     status: Literal["alive"] = "alive"
     """Always "alive": else nothing answers."""
+    version: str
+    """The version of the holder's program, as in `info.version` of the contract."""
 
 
 class ReadyToRelease(ContractModel):

@@ -7,7 +7,7 @@ from holder_service.web.edge.dependencies import TheHolder
 from holder_service.web.edge.metrics import Metrics
 from holder_service.web.edge.roles import MetricsReader, RoleRoute
 from holder_service.web.rest.answers import Alive, ReadyToRelease
-from holder_service.web.rest.contract import refusals
+from holder_service.web.rest.contract import VERSION, refusals
 
 router = APIRouter(route_class=RoleRoute)
 
@@ -15,7 +15,7 @@ router = APIRouter(route_class=RoleRoute)
 @router.get("/healthz", tags=["public"])
 async def check_health() -> Alive:
     """Whether the process runs."""
-    return Alive()
+    return Alive(version=VERSION)
 
 
 @router.get("/readyz", tags=["public"], openapi_extra=refusals("unavailable", "restore-unrecorded"))

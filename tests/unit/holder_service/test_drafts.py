@@ -168,6 +168,16 @@ def test_a_rounded_end_is_no_value(low: float, high: float, expected: tuple[floa
     assert rounded_range(low, high, whole=False) == expected
 
 
+def test_empty_texts_of_a_parquet_file_are_called_so(tmp_path: Path) -> None:
+    table = pa.table({"id": [f"p{number}" for number in range(60)], "remark": ["", "", "old"] * 20})
+    pq.write_table(table, tmp_path / "people.parquet")
+
+    drafted = draft(tmp_path / "people.parquet", "application/vnd.apache.parquet", RecordFormat(), DraftOptions())
+
+    assert any("'remark' has empty texts: write missing values as nulls" in note for note in drafted.notes)
+    assert not any("words of fewer" in note for note in drafted.notes)
+
+
 def test_hints_say_what_to_decide(tmp_path: Path) -> None:
     found = drafted(
         people(
