@@ -196,6 +196,6 @@ def catboost_file(seed: int) -> Made:
         content = path.read_bytes()
         model.save_model(str(path), format="cbm")
         binary = path.read_bytes()
-    refused = "statistic" if b'"ctr_data"' in content and b"OnlineCtr" in content else None
+    refused = "statistics of categories" if b"OnlineCtr" in content else None
     name = f"{options.get('loss_function', 'class')} {options['grow_policy']}{' categories' if by_name else ''}"
     return Made(name, ".json", content, table, CatBoost(binary, kind, texts), classes, favourable, above, refused)

@@ -172,7 +172,7 @@ def pmml_file(seed: int) -> Made:
          ("texts", texts, ["home"])]
     )  # fmt: skip
     target = classes_of(draw, values, len(classes)) if classes else number_of(draw, values)
-    model = of_pmml.PMMLPipeline([("steps", steps), ("model", _inner(kind, draw))])
+    model = of_pmml.PMMLPipeline([("before", steps), ("decides", _inner(kind, draw))])
     frame = table.of(values)
     model.fit(frame, pd.Series(np.array(classes)[target] if classes else target, name="y"))
     if draw.random() < 0.3:

@@ -146,6 +146,11 @@ def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, lis
             listed = _categories(inputs, index, hashed)
             others = frozenset(float(code) for code, value in enumerate(listed) if hashed[str(value)] != wanted)
             return inputs[index].predicate(InputTest("in", others))
+        if part["split_type"].value == "OnlineCtr":
+            raise ModelRefused(
+                "The model splits on statistics of categories, which its file does not say exactly. Train it with "
+                f"one_hot_max_size as large as a column has categories, and export it with pool=. {_READ}"
+            )
         if part["split_type"].value != "FloatFeature":
             part["split_type"].refuse(f'"FloatFeature". {_READ}')
         part.known(*VOCABULARY["split"])
@@ -168,6 +173,7 @@ def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, lis
 def _hashes(part: DocumentPart) -> dict[str, int]:
     """The hash of each category that training knew, by its text."""
     listed = part.get("cat_features_hash")
+    listed = None if listed is None or listed.value is None else listed  # an export with a pool without categories
     return {
         one["value"].text(): one["hash"].integer(0, 2**32 - 1)
         for one in ([] if listed is None else listed.items(limits.CATEGORIES_PER_COLUMN_MAX))

@@ -1,7 +1,7 @@
 """The elements and attributes of PMML that may stand in a file that is read; any other is refused by its name.
 
-The readers use those that change a prediction, and refuse the values that they do not read. What is listed beside them
-changes no prediction: names, counts, statistics, explanations, how the model was trained.
+The readers use those that change a prediction, and refuse the values that they do not read. `IRRELEVANT` says of each
+of the others why it changes no prediction. A test compares the table with the names of the standard's schema.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ SKIPPED: Final[Mapping[str, str]] = {
 """Elements with all that is in them, and why nothing in them is looked at here."""
 
 _MODEL: Final = "modelName functionName algorithmName isScorable x-mathContext"
-_VOCABULARY: Final[Mapping[str, str]] = {
+VOCABULARY: Final[Mapping[str, str]] = {
     "PMML": "version x-baseVersion",
     "DataDictionary": "numberOfFields",
     "DataField": "name optype dataType displayName",
@@ -40,7 +40,7 @@ _VOCABULARY: Final[Mapping[str, str]] = {
     "FieldRef": "field mapMissingTo",
     "NormContinuous": "field outliers mapMissingTo",
     "LinearNorm": "orig norm",
-    "NormDiscrete": "field value method mapMissingTo",
+    "NormDiscrete": "field value mapMissingTo",
     "Discretize": "field mapMissingTo dataType",
     "DiscretizeBin": "binValue",
     "MapValues": "outputColumn defaultValue mapMissingTo dataType",
@@ -101,7 +101,44 @@ _VOCABULARY: Final[Mapping[str, str]] = {
     "Segment": "id weight",
 }  # fmt: skip
 """Each element that may stand in a file, and its attributes that may."""
-_NEUTRAL: Final = {"isCyclic": ("0",), "referencePoint": ("0", "0.0"), "castInteger": ()}
+IRRELEVANT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("numberOfFields", "numberOfLayers", "numberOfInputs", "numberOfNeurons", "numberOfOutputs", "numberOfVectors",
+         "numberOfAttributes", "numberOfSupportVectors", "numberOfCoefficients", "n"),
+        "how many there are: they are there",
+    ),
+    **dict.fromkeys(("nbCorrect", "modelDF", "df", "distribution"), "of training"),
+    **dict.fromkeys(("displayName", "displayValue", "modelName", "label", "description"), "a name for people"),
+    **dict.fromkeys(("algorithmName", "splitCharacteristic", "x-baseVersion"), "how the file was made"),
+    **dict.fromkeys(
+        ("targetField", "ruleFeature", "algorithm", "rank", "rankBasis", "rankOrder", "segmentId", "isMultiValued"),
+        "of further outputs beside the prediction",
+    ),
+    **dict.fromkeys(("targetFieldName", "targetVariableName"), "the mining schema says which field is the target"),
+    **dict.fromkeys(
+        ("useReasonCodes", "reasonCodeAlgorithm", "baselineScore", "baselineMethod", "reasonCode"),
+        "of explanations beside the score",
+    ),
+    **dict.fromkeys(
+        ("confidence", "defaultConfidence", "missingValuePenalty"),
+        "of the confidence, and no probability or decision reads it: votes by confidence are refused",
+    ),
+    **dict.fromkeys(
+        ("missingPredictionTreatment", "missingThreshold", "x-missingPredictionTreatment"),
+        "of segments that give no prediction: a file with such a segment is refused",
+    ),
+    "importance": "of an input in the whole model",
+    **dict.fromkeys(("lowValue", "highValue"), "the limits of outliers: a treatment of outliers is refused"),
+    "contrastMatrixType": "the name of a matrix: a contrast matrix itself is refused",
+}  # fmt: skip
+"""Attributes of the vocabulary that no reader uses, and why none has to. The readers use all others."""
+_NEUTRAL: Final = {
+    "isCyclic": ("0",),
+    "method": ("indicator",),
+    "taxonomy": (),
+    "referencePoint": ("0", "0.0"),
+    "castInteger": (),
+}
 """Attributes that may stand where they say what is so without them."""
 
 
@@ -114,7 +151,7 @@ def require_known(root: Element) -> None:
     waiting = [root]
     while waiting:
         element = waiting.pop()
-        known = _VOCABULARY.get(element.tag)
+        known = VOCABULARY.get(element.tag)
         if known is None:
             raise ModelRefused(f"The element {element.tag[:60]!r} is not read: it may change what the model predicts.")
         names = known.split()

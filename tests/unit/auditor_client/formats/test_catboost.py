@@ -66,7 +66,8 @@ def test_a_tree_of_one_leaf_has_null_for_splits() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda d: d["oblivious_trees"][0]["splits"][0].update(split_type="OnlineCtr"), "FloatFeature"),
+        (lambda d: d["oblivious_trees"][0]["splits"][0].update(split_type="OnlineCtr"), "one_hot_max_size"),
+        (lambda d: d["oblivious_trees"][0]["splits"][0].update(split_type="Other"), "FloatFeature"),
         (lambda d: d["oblivious_trees"][0].update(leaf_values=[0.5]), "list of 8 numbers"),
         (lambda d: d["oblivious_trees"][0]["splits"][0].update(border=float("nan")), "finite"),
         (lambda d: d.update(scale_and_bias=[2, [0]]), "scale"),
@@ -84,6 +85,18 @@ def test_what_is_not_known_is_refused_by_name(change: Any, text: str) -> None:
 
     with pytest.raises(ModelRefused, match=text):
         read_object(load_object(json.dumps(document).encode(), "m"), ModelRequest(SCHEMA))
+
+
+def test_a_pool_without_categories_has_no_hashes() -> None:
+    """CatBoost 1.2 writes null for them where the export is made with its pool."""
+    document = json.loads(json.dumps(RECORDED[0]["document"]))
+    document["features_info"]["cat_features_hash"] = None
+    plain, exported = (
+        read_object(load_object(json.dumps(one).encode(), "m"), ModelRequest(SCHEMA, favourable=[1]))
+        for one in (RECORDED[0]["document"], document)
+    )
+
+    assert exported == plain
 
 
 WITHOUT_OTHER = Schema.model_validate(
