@@ -12,7 +12,6 @@ from holder_service.domain.ledger import Balance, Entry, Kind
 from holder_service.domain.spending import Spending
 from holder_service.storage.ledger import balance_of_text, entry_of_row
 from holder_service.storage.tables import entries
-from shared.privacy.amounts import Loss
 
 _STEPS: Final = (
     (timedelta(hours=4), len("2026-11-20T22:35")),
@@ -153,10 +152,21 @@ def balances_over_time(connection: Connection, population: str) -> list[tuple[da
 def spent_by_purpose(connection: Connection) -> dict[tuple[str, str, str], Spending]:
     """What was charged in all, by population, auditor and purpose; the purpose is empty where none was said."""
     sums: dict[tuple[str, str, str], Spending] = {}
-    columns = (
-        entries.c[name] for name in ("population", "auditor", "detail", "epsilon_nano", "delta_nano", "rho_nano")
+    # The database adds up; it knows purposes only within details, of which there are few.
+    of = (entries.c.population, entries.c.auditor, entries.c.detail)
+    amounts = (func.sum(entries.c[name]) for name in ("epsilon_nano", "delta_nano", "rho_nano"))
+    query = (
+        select(*of, func.count(), *amounts)
+        .where(entries.c.kind == "charge")
+        .group_by(*of, entries.c.rho_nano.is_(None))
     )
-    for population, auditor, detail, *amounts in connection.execute(select(*columns).where(entries.c.kind == "charge")):
+    for population, auditor, detail, charges, epsilon_nano, delta_nano, rho_nano in connection.execute(query):
         purpose = json.loads(detail).get("purpose", "") if '"purpose"' in detail else ""
-        sums.setdefault((population, auditor, purpose), Spending()).add(Loss(*amounts))
+        spending = sums.setdefault((population, auditor, purpose), Spending())
+        spending.charges += charges
+        if rho_nano is None:
+            spending.epsilon_nano += int(epsilon_nano)
+            spending.delta_nano += int(delta_nano)
+        else:  # its δ says only how ρ is read
+            spending.rho_nano += int(rho_nano)
     return dict(sorted(sums.items()))

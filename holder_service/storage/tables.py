@@ -103,6 +103,7 @@ entries = Table(
     Column("hash", String(80), nullable=False),
     Index("entries_by_population", "population", "sequence"),
     Index("entries_by_account", "population", "auditor", "sequence"),
+    Index("entries_by_kind", "kind", "sequence"),
 )
 
 ledger_head = Table(

@@ -263,7 +263,7 @@ def _checked_release(connection: Connection, entry: Entry, keys: SigningKeys) ->
         raise BrokenLedger(entry.sequence, "charges a release that is not stored")
     try:
         release: dict[str, Any] = json.loads(stored.body)
-        verify_signature(release, keys)
+        verify_signature(release, keys, body=bytes(stored.body))
     except (AttributeError, ValueError):
         raise BrokenLedger(entry.sequence, "the stored release is not the one that was signed") from None
     filed = stored.auditor, stored.dataset, stored.sequence

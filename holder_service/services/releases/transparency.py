@@ -8,7 +8,7 @@ what is left of one. Entries are named by their hashes, which the entries' nonce
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -19,7 +19,9 @@ from holder_service.services.ledger.store import LedgerStore
 from holder_service.storage import datasets, ledger, ledger_views, metadata, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
+from holder_service.storage.ledger import READ_AT_ONCE
 from holder_service.storage.ledger_views import EntryFilter
+from holder_service.storage.releases import StoredRelease
 from shared.contract.meaning import Meaning, meaning
 from shared.contract.metadata import DatasetMetadata
 from shared.kinds.releases import LedgerPosition
@@ -121,7 +123,7 @@ def transparency_report(store: LedgerStore, dataset: str, *, organisation: str |
             population_spent=balance.spent,
             meaning=_meaning(population, balance, declared, others),
             releases=tuple(
-                _reported(connection, entry) for entry in charges if entry.event.detail.get("asked") != ANSWER_KIND
+                _reported(connection, [entry for entry in charges if entry.event.detail.get("asked") != ANSWER_KIND])
             ),
             decisions=tuple(_decisions(connection, declared, upto=head.sequence)),
         )
@@ -150,8 +152,18 @@ def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterat
             yield entry
 
 
-def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
-    stored = releases.find_release(connection, entry.event.subject or "")
+def _reported(connection: Connection, charges: Sequence[Entry]) -> Iterator[ReportedRelease]:
+    """What is reported of each charge; the releases are read many at a time."""
+    for start in range(0, len(charges), READ_AT_ONCE):
+        part = charges[start : start + READ_AT_ONCE]
+        names = {entry.event.subject or "" for entry in part}
+        names |= {str(entry.event.detail["refines"]) for entry in part if "refines" in entry.event.detail}
+        found = releases.find_releases(connection, sorted(names))
+        yield from (_reported_one(entry, found) for entry in part)
+
+
+def _reported_one(entry: Entry, found: Mapping[str, StoredRelease]) -> ReportedRelease:
+    stored = found.get(entry.event.subject or "")
     if stored is None:
         raise NotFound(f"The release of entry {entry.sequence} is not stored. Run `holder ledger verify` for details.")
     release = json.loads(stored.body)
@@ -163,7 +175,7 @@ def _reported(connection: Connection, entry: Entry) -> ReportedRelease:
         mechanisms = {"sparse_vector"}
     else:
         mechanisms = {batch["mechanism"]["name"] for batch in asked["batches"]}
-    refined = releases.find_release(connection, str(entry.event.detail.get("refines", "")))
+    refined = found.get(str(entry.event.detail.get("refines")))
     return ReportedRelease(
         entry=entry,
         version=stored.version,

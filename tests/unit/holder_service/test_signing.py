@@ -2,7 +2,9 @@
 
 import base64
 import hashlib
+import json
 import stat
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from holder_service.keys.signing import SigningKeyFolder, SigningKeyPair, UnusableSigningKey
 from shared.kinds.releases import BadSignature, SigningKey, SigningKeys, signed_bytes, verify_signature
+from shared.wire.canonical import canonical_bytes
 
 
 def published(*pairs: SigningKeyPair) -> SigningKeys:
@@ -46,6 +49,37 @@ def test_what_was_signed_verifies_however_it_is_written(pair: SigningKeyPair) ->
     release = signed(pair, name="Zürich")
 
     verify_signature(dict(reversed(release.items())), published(pair))
+
+
+def test_bytes_as_the_holder_wrote_them_verify_without_being_written_again(
+    pair: SigningKeyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = canonical_bytes(signed(pair, version=1))
+    monkeypatch.setattr("shared.kinds.releases.signed_bytes", lambda _: b"")
+
+    verify_signature(json.loads(body), published(pair), body=body)
+
+
+@pytest.mark.parametrize("spaced", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body.replace(b"[1,-2]", b"[1,-3]"),
+        lambda body: body.replace(b'"id"', b'"extra":1,"id"'),
+        lambda body: body[:-1] + b',"counts":[1,-3]}',
+        lambda body: body[:-1] + b"," + body[body.index(b'"signature"') : -1] + b"}",
+    ],
+)
+def test_changed_bytes_are_refused(pair: SigningKeyPair, change: Callable[[bytes], bytes], spaced: bool) -> None:
+    body = change(canonical_bytes(signed(pair, name="x")))
+    body = body.replace(b'"id":', b'"id": ') if spaced else body
+    document = json.loads(body)
+
+    if document == signed(pair, name="x"):  # written twice, it says what was signed
+        verify_signature(document, published(pair), body=body)
+    else:
+        with pytest.raises(BadSignature):
+            verify_signature(document, published(pair), body=body)
 
 
 @pytest.mark.parametrize(
