@@ -201,6 +201,7 @@ class Auditor:
             forecast=forecast(question, supports=people, reading=asking.reading, kept=kept),
             budget=budget,
             target_width=target_width,
+            about=asking.about,
         )
 
     def audit(
@@ -351,7 +352,7 @@ class Auditor:
             raise QuestionRefused("Two models are compared from one answer each: leave `join` out.")
         if asking.about.model_name is not None:
             raise QuestionRefused(
-                "Two models are compared, and `model_name` is one's: audit each by itself to name it."
+                "Two models are compared, and `model_name` names one: leave it out. Each is called by its file's name."
             )
         if asking.own.supports is not None:
             raise QuestionRefused("`supports` are of one model's cells: give your own data (`supports_from`).")

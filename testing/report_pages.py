@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from auditor_client import Auditor
-from pafer_demo.model import boosted_model, decisions_by_hand, trained_tree
+from pafer_demo.model import boosted_model, checks_by_rule, decisions_by_hand, trained_tree
 from pafer_demo.register import register
 from testing.holders import TestedHolder, running_holder
 
 PEOPLE: Final = 12_000
 KINDS: Final = (
     "audit", "large-tree", "decisions", "scores", "stability", "strata", "strata-de", "comparison", "plan", "history",
-    "training",
+    "training", "punitive", "unsaid", "chain",
 )  # fmt: skip
 LEAVES_OF_A_LARGE_TREE: Final = 60
+STAGES: Final = ("selected", "visited", "unduly")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,9 @@ def report_pages(home: Path) -> Iterator[ReportPages]:
         )  # fmt: skip
         with Auditor(holder.url, holder.auditor_key, receipts=Path(folder) / "receipts") as auditor:
             auditor.link(decisions, "applicants", name="decision")
+            checks = checks_by_rule(boosted, data)
+            auditor.link(checks, "applicants", name="check")
+            link_stages(auditor, checks, data.declaration.person_key or "")
             name, sex, both = "applicants", ["sex"], ["sex", "origin"]
             good: dict[str, Any] = {"favourable": True}
             pages = {
@@ -81,7 +86,23 @@ def report_pages(home: Path) -> Iterator[ReportPages]:
                 "training": auditor.train(
                     name, epsilon="0.5", sensitive="sex", ratio=0.95, audit_on=name, audit_epsilon="0.5"
                 ),
+                "punitive": auditor.audit(
+                    None, name, both, "0.5", decision="check", favourable=["not selected"], intervention="punitive"
+                ),
+                "unsaid": auditor.audit(None, name, ["origin"], "0.5", decision="check", favourable=["not selected"]),
+                "chain": auditor.audit(
+                    None, name, ["origin"], "1", chain=STAGES, intervention="punitive", outcome_test=True
+                ),
             }  # fmt: skip
             shown = {kind: result.report.page for kind, result in pages.items()}
             shown["strata-de"] = pages["strata"].to_html(language="de")
             yield ReportPages(holder, {kind: shown[kind] for kind in KINDS})
+
+
+def link_stages(auditor: Auditor, checks: pd.DataFrame, key: str) -> None:
+    """Send three stages of a chain: who is selected for a check, four of five of them visited, half of them unduly."""
+    numbers = np.arange(len(checks))
+    reached = checks["check"] == "selected"
+    for stage, goes_on in zip(STAGES, (numbers >= 0, numbers % 5 > 0, numbers % 2 > 0), strict=True):
+        reached = reached & goes_on
+        auditor.link(pd.DataFrame({key: checks[key], stage: reached}), "applicants", name=stage)

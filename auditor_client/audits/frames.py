@@ -73,7 +73,11 @@ def group_table(finding: Finding) -> pd.DataFrame:
 
 
 def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
-    """One row for each audit and metric, the earliest first."""
+    """One row for each audit and metric, the earliest first.
+
+    `verdict` is of the metric's ratio by itself; `audit_verdict` is that of the whole audit, which may depend on the
+    kind of decision.
+    """
     rows = [
         {
             "created": finding.release.created,
@@ -88,6 +92,7 @@ def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
             "high": estimate.ratio.high,
             "difference": estimate.difference.value,
             "verdict": estimate.verdict.value,
+            "audit_verdict": finding.verdict.value,
             "reused": finding.reused,
             "release": finding.release.id,
         }

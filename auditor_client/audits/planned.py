@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from auditor_client.asking.question import Question
+from auditor_client.findings.about import NOTHING, About
 from auditor_client.planning.capacity import Capacity, capacity
 from auditor_client.planning.forecasts import Expectation, Forecast
 from auditor_client.report.plan_data import PlanData, plan_data
@@ -23,6 +24,7 @@ class PlannedAudit(Shown):
         forecast: How wide the interval of the ratio would be, for each strategy and ε, on what assumption.
         budget: The auditor's account.
         target_width: The width that was wanted, if ε was looked for.
+        about: What the auditor writes of the audit.
     """
 
     question: Question
@@ -30,6 +32,7 @@ class PlannedAudit(Shown):
     forecast: Forecast
     budget: Budget
     target_width: float | None = None
+    about: About = NOTHING
 
     @property
     def plan(self) -> Plan:
@@ -50,6 +53,7 @@ class PlannedAudit(Shown):
     def view(self) -> View[PlanData]:
         """Price and forecast, with the picture of width against ε."""
         planned = self.question, self.quote, self.forecast, self.budget, self.capacity
-        data, document = partial(plan_data, *planned), partial(plan_document, *planned, target_width=self.target_width)
+        data = partial(plan_data, *planned, about=self.about)
+        document = partial(plan_document, *planned, target_width=self.target_width)
         rehearsal = self.question.dataset.rehearsal
         return View(rehearsal, "Planned audit", "44rem", "plan.html.j2", data, plan_lines, document)

@@ -49,13 +49,15 @@ def plan(
     ] = None,
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "outcome_test", "edition"))],
     own: Annotated[OnHandAndLooks, Without(("reuse",))],
+    about: About,
     output: Output,
     connection: Reaching,
 ) -> None:
     """Show what an audit would cost and how wide its interval would be with each strategy. Spends nothing."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
-        planned = auditor.plan(model, dataset, request, reading=reading, target_width=target_width, **dict(own))
+        given = {**dict(own), **about.written}
+        planned = auditor.plan(model, dataset, request, reading=reading, target_width=target_width, **given)
         show(planned, output, Report=output.report)
 
 
@@ -127,13 +129,15 @@ def compare(
     ],
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level", "outcome_test", "edition"))],
     own: Annotated[OnHand, Without(("reuse", "join"))],
+    about: Annotated[About, Without(("model_name",))],
     output: Output,
     connection: Connection,
 ) -> None:
     """Compare two models, for example before and after a mitigation, in one request. Spends epsilon once."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
-        comparison = auditor.compare(first, second, dataset, request, reading=reading, **dict(own))
+        given = {**dict(own), **about.written}
+        comparison = auditor.compare(first, second, dataset, request, reading=reading, **given)
         show(comparison, output)
 
 

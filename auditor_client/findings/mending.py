@@ -157,9 +157,16 @@ def counts_to_mend(finding: Finding) -> "LeafCounts":
     """The counts of every leaf that changes are found by.
 
     Raises:
-        QuestionRefused: The audit is of no tree, or its answer does not count every leaf by the label.
+        QuestionRefused: The audit is of no tree, of a punitive decision, or its answer does not count every leaf by the
+            label.
     """
     _require_tree(finding.question)
+    if finding.intervention == "punitive":
+        raise QuestionRefused(
+            "This audit is about a punitive decision. Mending raises the ratio of favourable rates, and counts a "
+            "favourable decision as right where the label is true: for a burden that is the wrong way round. Mend an "
+            "audit of an assistive decision, whose label is true for the people who qualify."
+        )
     return read_leaves(finding.release, finding.question)
 
 

@@ -12,7 +12,7 @@ from auditor_client.findings.verdicts import BOTH
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.facts import Fact, model_digest, model_facts, outcome_fact
 from auditor_client.report.formats import group_words, known, points, ratio, scope_words, sensitive_words
-from auditor_client.report.headlines import whom
+from auditor_client.report.headlines import few_sentence, whom
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.metric_names import compared_figure, difference_title, equality, ratio_title
 from auditor_client.report.prose import level_words
@@ -132,7 +132,9 @@ def _headline(
     by_ratio = filled(rows[0], change.ratio, _RATIO, _OPEN_RATIO)
     by_difference = filled(rows[1], change.difference, _DIFFERENCE, _OPEN_DIFFERENCE)
     # Both figures: the ratio may move where the difference does not, if the second model refuses more people of all.
-    return joined([changed, by_ratio, by_difference] if metric in BOTH else [changed, by_difference, by_ratio])
+    figures = (by_ratio, by_difference) if metric in BOTH else (by_difference, by_ratio)
+    few = dict.fromkeys(one for finding in audits for one in few_sentence(finding))
+    return joined([changed, *figures, *few])
 
 
 def _facts(first: Finding, second: Finding, change: Comparison) -> tuple[Fact, ...]:

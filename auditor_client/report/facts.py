@@ -44,8 +44,12 @@ def subject_facts(question: Question, about: About = NOTHING) -> tuple[Fact, ...
 
 
 def outcome_fact(question: Question, about: About = NOTHING) -> Fact:
-    """Which decision is counted, and what it means."""
-    return Fact(said("Decision counted"), outcome(question, about).full)
+    """Which decision is counted, and what it means; of a punitive decision the burden first, as figures count it."""
+    counted = outcome(question, about)
+    if question.request.intervention != "punitive":
+        return Fact(said("Decision counted"), counted.full)
+    both = said("{adverse}; the good outcome is {outcome}", adverse=counted.adverse, outcome=counted.full)
+    return Fact(said("Decision counted"), both)
 
 
 def model_facts(question: Question) -> tuple[Fact, ...]:

@@ -89,13 +89,17 @@ class RateTable:
 
 @dataclass(frozen=True, slots=True)
 class RatioPicture:
-    """The ratio on an axis from 0 to 1, or from 1 to ∞, and the threshold there, if there is one."""
+    """The ratio on an axis from 0 to 1, or from 1 to ∞, and the threshold there, if there is one.
+
+    An `adverse` ratio fails above its threshold, any other below.
+    """
 
     value: str
     mark: Mark
     ticks: tuple[Tick, ...]
     threshold: float | None
     threshold_text: str
+    adverse: bool
     verdict: str
     alternative: str
     caption: str
@@ -227,6 +231,7 @@ def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> Ra
         ticks=axis.ticks,
         threshold=None if bar is None else axis.position(bar),
         threshold_text="" if bar is None else plain(bar),
+        adverse=kind.adverse,
         verdict=estimate.verdict.value if estimate.ratio.defined else "undefined",
         alternative=joined(
             [

@@ -179,12 +179,13 @@ def headline(finding: Finding) -> str:
     metric, estimate = finding.metrics[0], finding.first
     words = _audit_words(finding, metric)
     if not estimate.ratio.defined:
-        return joined([said(_NO_RATIO, **words), *_few(finding)])
+        return joined([said(_NO_RATIO, **words), *few_sentence(finding)])
     verdict = [] if estimate.verdict is Verdict.NONE else [said(_VERDICTS[estimate.verdict], **words)]
-    return joined([*verdict, *_figures(finding, metric, estimate), *_few(finding)])
+    return joined([*verdict, *_figures(finding, metric, estimate), *few_sentence(finding)])
 
 
-def _few(finding: Finding) -> tuple[str, ...]:
+def few_sentence(finding: Finding) -> tuple[str, ...]:
+    """That the figures are about few people, where they are (`people.few_people`); nothing elsewhere."""
     people = few_people(finding)
     return (said(_FEW, people=people),) if people else ()
 
@@ -206,7 +207,7 @@ def heading(finding: Finding) -> str:
     """The headline; where nobody said which kind of decision it is, without both outcomes' sentences."""
     if not finding.both_outcomes:
         return headline(finding)
-    return joined([said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0])), *_few(finding)])
+    return joined([said(_BOTH[finding.verdict], **_audit_words(finding, finding.metrics[0])), *few_sentence(finding)])
 
 
 def outcomes(finding: Finding) -> tuple[str, ...]:

@@ -148,13 +148,14 @@ def _training_row(
 def _row(finding: Finding, metric: str, estimate: MetricEstimate, cost: str) -> HistoryRow:
     axis, threshold = _ADVERSE if estimate.ratio_kind.adverse else _RATIOS, estimate.threshold
     bar = None if threshold is None else ratio_threshold(estimate.ratio_kind, threshold)
+    outcome = outcome_of(finding)
     return HistoryRow(
         when=f"{finding.release.created.astimezone(UTC):%Y-%m-%d %H:%M}",
         dataset=finding.question.words.title,
         version=str(finding.release.version),
         by=" × ".join(sensitive_words(finding.question)),
         audited=_audited(finding),
-        outcome=outcome_of(finding).name,
+        outcome=outcome.adverse if estimate.ratio_kind.adverse else outcome.name,
         receipt=finding.receipt.stem[:12],
         metric=_metric(finding, metric, estimate),
         ratio=known(estimate.ratio, partial(ratio, apart_from=bar)),

@@ -28,7 +28,8 @@ _NEVER: Final = said(
     "The changes below come nearest to it. None that were tried would be enough if the same counts were free of noise."
 )
 ACCURACY: Final = said(
-    "Accuracy is the share of the people with a label whose decision is favourable exactly if their label is true."
+    "Accuracy is the share of the people with a label whose decision is favourable exactly if their label is true: a "
+    "favourable decision counts as right where the label is true."
 )
 NO_MORE_ACCURATE: Final = said("So decided, it is not shown to be more accurate than deciding alike about everybody.")
 _NOTES: Final = (

@@ -6,6 +6,8 @@ from itertools import accumulate
 from typing import Final
 
 from auditor_client.asking.question import Question
+from auditor_client.findings.about import About
+from auditor_client.findings.answers import RATES
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.capacity import Capacity
 from auditor_client.planning.forecasts import (
@@ -21,6 +23,7 @@ from auditor_client.report.formats import percent, points, ratio, threshold_perc
 from auditor_client.report.judged_words import judged_fact
 from auditor_client.report.known_totals import KnowingRow, knowing_rows
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.outcome import outcome
 from auditor_client.report.prose import level_of_reading, noise_words
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.subject import stage_names
@@ -70,6 +73,7 @@ _APPROVED_FIRST: Final = sentence(
 )
 _SUPPOSES: Final = sentence("This supposes {assumption}.")
 _OWN_DATA: Final = sentence("This supposes {assumption}; the numbers of people are your own data’s.")
+_ADVERSE_RATES: Final = sentence("The rates that are compared are those of {adverse}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +145,14 @@ _GIVES = {
 
 
 def plan_data(
-    question: Question, quote: Quote, forecast: Forecast, budget: Budget, capacity: Capacity | None
+    question: Question, quote: Quote, forecast: Forecast, budget: Budget, capacity: Capacity | None, *, about: About
 ) -> PlanData:
     """Everything that is to be shown of a plan."""
     charge, left = quote.price, budget.left
     enough = charge.fits_in(left)
     favourable = sum(rule.favourable for rule in question.rules)
-    metric = METRIC_WORDS[question.metrics[0]].within
+    metric, counted = METRIC_WORDS[question.metrics[0]].within, outcome(question, about)
+    adverse = RATES[question.metrics[0]][0].ratio_kind.adverse
     return PlanData(
         supposed=_supposed(forecast) or _public_number(question, forecast),
         strata="" if forecast.strata is None else _strata(question, forecast.strata),
@@ -158,10 +163,15 @@ def plan_data(
             Fact(said("Cost at most") if forecast.looks else said("Cost"), _price(quote, budget)),
             *([Fact(said("Approval"), said(_APPROVED_FIRST))] if question.dataset.approval is not None else []),
             *([] if capacity is None else [Fact(said("Audits of this width"), _fitting(capacity))]),
-            *subject_facts(question),
+            *subject_facts(question, about),
             Fact(
                 said("Rules"),
-                said("{number}, {favourable} of them favourable", number=len(question.rules), favourable=favourable),
+                said(
+                    "{number}, {favourable} of them with {outcome}",
+                    number=whole(len(question.rules)),
+                    favourable=whole(favourable),
+                    outcome=counted.name,
+                ),
             ),
             Fact(said("Figures"), listed([METRIC_WORDS[name].title for name in question.metrics])),
             Fact(said("Intervals"), level_of_reading(forecast.reading)),
@@ -183,9 +193,14 @@ def plan_data(
         looks_title=_looks_title(forecast.reading),
         looks=tuple(_look_rows(forecast)),
         chances_title=_chances_title(forecast),
-        chances=tuple(map(_chance_row, forecast.chances)),
+        chances=tuple(_chance_row(chance, adverse=adverse) for chance in forecast.chances),
         curve=planned_curve(forecast),
-        assumption=said(_OWN_DATA if forecast.from_supports else _SUPPOSES, assumption=forecast.assumption),
+        assumption=joined(
+            [
+                said(_OWN_DATA if forecast.from_supports else _SUPPOSES, assumption=forecast.assumption),
+                *([said(_ADVERSE_RATES, adverse=counted.adverse)] if adverse else []),
+            ]
+        ),
     )
 
 
@@ -285,6 +300,8 @@ def _chances_title(forecast: Forecast) -> str:
     return said(_CHANCES, fewest=min(numbers), most=max(numbers), error=figure(100 * error, 1, "decimal"))
 
 
-def _chance_row(chance: Chance) -> ChanceRow:
+def _chance_row(chance: Chance, *, adverse: bool) -> ChanceRow:
+    """How likely each verdict is; the true ratio as the figure is reported, so that of adverse rates is 1 or more."""
+    true_ratio = 1 / chance.ratio if adverse else chance.ratio
     shares = (f"{100 * share:.0f}" for share in (chance.fails, chance.undecided, chance.meets))
-    return ChanceRow(figure(chance.ratio, 2, "decimal"), *shares)
+    return ChanceRow(figure(true_ratio, 2, "decimal"), *shares)

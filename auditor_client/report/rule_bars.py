@@ -27,7 +27,6 @@ _LABELLED: Final = {
     LabelValue.MISSING: said("with no label"),
 }
 _WITH: Final = sentence("with {outcome}")
-_WITHOUT: Final = sentence("without {outcome}")
 _WIDENS: Final = sentence(
     "Rule {rule} contributes most: it widens the gap by {points} percentage points, against “{disadvantaged}”{part}."
 )
@@ -148,7 +147,7 @@ def _people(question: Inquiry, name: str) -> str:
 
 def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
     """The rules whose reversal moves the ratio, as it is now, most."""
-    leaves, counted = leaf_names(finding, rate), outcome_of(finding).name
+    leaves, counted = leaf_names(finding, rate), outcome_of(finding)
     if len(leaves) > FLIPS_TRIED_MAX:
         return ()
     tried = [(name, favourable, _flip(finding, name, rate)) for name, favourable in leaves.items()]
@@ -157,7 +156,7 @@ def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
     return tuple(
         Flip(
             name=name,
-            change=said(_WITHOUT if favourable else _WITH, outcome=counted),
+            change=said(_WITH, outcome=counted.adverse if favourable else counted.name),
             conditions=_conditions(finding, name),
             ratio=known(flip.ratio, ratio),
             interval=interval_text(flip.ratio, ratio),

@@ -17,7 +17,8 @@ from auditor_client.rule_words import Condition
 
 def audit_lines(report: AuditData) -> list[str]:
     """An audit in a few lines."""
-    lines = [report.heading, *report.outcomes, report.explanation]
+    about = report.facts[2]  # how many people, or about which dataset
+    lines = [report.heading, *report.outcomes, report.explanation, f"{about.term}: {about.text}"]
     if report.rehearsed:
         lines.insert(1, report.rehearsed)
     lines += ["This report does not say:", *(f"- {limit}" for limit in report.limits)]

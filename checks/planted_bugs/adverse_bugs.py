@@ -68,4 +68,28 @@ ADVERSE_BUGS: Final = (
         ),
         (_TESTS,),
     ),
+    Bug(
+        "the picture of an adverse ratio says that it fails below its limit",
+        (
+            Edit(
+                "auditor_client/report/figures.py",
+                "_ratio_picture",
+                "adverse=kind.adverse",
+                "adverse=False",
+            ),
+        ),
+        ("tests/unit/auditor_client/test_about.py",),
+    ),
+    Bug(
+        "an audit of a punitive decision is mended as if a true label spoke for the person",
+        (
+            Edit(
+                "auditor_client/findings/mending.py",
+                "counts_to_mend",
+                'if finding.intervention == "punitive":',
+                "if False:",
+            ),
+        ),
+        ("tests/unit/auditor_client/test_mending.py",),
+    ),
 )

@@ -10,6 +10,7 @@ from auditor_client.audits.asking import Asking
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Note
+from auditor_client.report.history_data import history_data
 from auditor_client.report.languages import LANGUAGES
 from shared.contract.metadata import DatasetMetadata
 from testing.exact_audits import audited
@@ -71,6 +72,39 @@ def test_the_auditors_word_is_used_throughout(language: str) -> None:
         assert not re.search(
             r"\b(accepted|acceptée?s?\b|angenommen|geaccepteerd|aangenomen)", re.sub("<style.*?</style>", "", text)
         )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_rules_are_named_by_the_outcome_that_they_give(language: str) -> None:
+    """The rules of the adverse outcome are not rules "without" the other one: of a control that reads as a pardon."""
+    page = replace(audited(intervention="punitive"), about=About(favourable_word="left alone")).to_html(
+        language=language
+    )
+
+    headings = [heading for heading in re.findall(r"<summary>(.*?)</summary>", page) if "2" in heading]
+    assert [next(word for word in ("left alone", "no") if word in heading) for heading in headings] == [
+        "left alone", "no",
+    ]  # fmt: skip
+
+
+def test_a_punitive_audit_says_that_the_burden_is_counted() -> None:
+    punitive = replace(audited(intervention="punitive"), about=About(favourable_word="left alone"))
+
+    [counted] = [fact.text for fact in punitive.view.data.facts if fact.term == "Decision counted"]
+    assert counted == "the decision “no”; the good outcome is the decision “left alone” (the tree decides yes)"
+    assert [row.outcome for row in history_data([punitive, audited()]).rows] == [
+        "the decision “no”", "the decision “yes”", "the decision “no”",
+    ]  # fmt: skip
+
+
+def test_an_adverse_ratio_is_drawn_as_failing_above_its_limit() -> None:
+    page = audited().to_html()
+
+    favourable, adverse = re.findall(
+        r'<div class="line( adverse)?">\s*<div class="below"[^>]*>(.*?)</div>\s*<div class="above">(.*?)</div>', page
+    )
+    assert favourable == ("", "fails below 0.8", "meets")
+    assert adverse == (" adverse", "meets", "fails above 1.25")
 
 
 def test_hostile_words_stay_text() -> None:

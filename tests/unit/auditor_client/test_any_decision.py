@@ -14,6 +14,7 @@ from auditor_client.asking.question import make_question
 from auditor_client.asking.request import ADVERSE, PARITY, AuditRequest
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.comparing import compare_results
+from auditor_client.audits.frames import history_table
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.watching import watch_of
 from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
@@ -239,7 +240,7 @@ def test_own_data_are_said_to_count_no_rules_that_name_a_sensitive_column(
 
 
 def test_two_models_are_not_given_one_name_nor_the_supports_of_one(auditor: Auditor, holder: SimulatedHolder) -> None:
-    with pytest.raises(QuestionRefused, match="`model_name` is one's"):
+    with pytest.raises(QuestionRefused, match="`model_name` names one"):
         auditor.compare(FOUR_LEAVES, score(), "register", ["sex"], "1", model_name="Loan model 3")
     with pytest.raises(QuestionRefused, match="`supports` are of one model's cells"):
         auditor.compare(FOUR_LEAVES, score(), "register", ["sex"], "1", supports={"favourable": 3, "unfavourable": 4})
@@ -474,6 +475,9 @@ def test_linked_decisions_that_match_almost_nobody_are_said_to_be_few(auditor: A
     people = next(fact.text for fact in few.view.data.facts if fact.term == "People with a decision")
     assert f"The figures are about few people: {people}." in few.view.data.headline
     assert any(f"is shown to have a linked decision: {people}." in one for one in few.view.data.warnings)
+    for compared in (compare_results(few, few), compare_results(declared, few), compare_results(few, declared)):
+        assert compared.view.data.headline.count(f"The figures are about few people: {people}.") == 1
+    assert "few people" not in compare_results(linked, declared).view.data.headline
     for other in (of_a_register(linked, 2_000), linked, of_a_register(declared, 10_000_000)):
         assert "few people" not in other.view.data.headline
         assert not any("linked decision" in one for one in other.view.data.warnings)
@@ -495,6 +499,9 @@ def test_both_outcomes_are_followed_where_nobody_said_which_counts(auditor: Audi
     depends = replace(found, estimates={**estimates, ADVERSE: replace(adverse, ratio=burden)})
     assert not depends.open
     assert [row.verdict for row in history_data([depends]).rows] == [Verdict.DEPENDS.value] * 2
+    table = history_table([depends])
+    assert list(table["audit_verdict"]) == [Verdict.DEPENDS.value] * 2
+    assert list(table["verdict"]) == [Verdict.MEETS.value, Verdict.FAILS.value]
 
 
 def test_adverse_ratios_cannot_be_watched(auditor: Auditor) -> None:

@@ -226,6 +226,27 @@ def test_a_plan_has_the_level_of_the_intervals_that_it_expects(run: Command, mod
     assert narrow["expectation"]["width"] < usual["expectation"]["width"] < joint["expectation"]["width"]
 
 
+def test_what_is_planned_and_compared_is_called_by_the_auditors_word(run: Command, model: Path) -> None:
+    word = ["--favourable-word", "left alone"]
+
+    planned, compared = run("plan", model, *QUESTION, *word), run("compare", model, model, *QUESTION, *word)
+
+    assert "Decision counted: the decision “left alone” (" in planned.out
+    assert re.search(r"Rules: \d+, \d+ of them with the decision “left alone”", planned.out)
+    assert compared.out.count("the decision “left alone” (") == 2
+    assert run("compare", model, model, *QUESTION, "--model-name", "One").code == 2
+
+
+def test_a_plan_of_a_punitive_decision_says_the_true_ratios_as_the_report_will(run: Command, model: Path) -> None:
+    planned = run("plan", model, *QUESTION, "--intervention", "punitive", "--people", "442")
+
+    rows = [line.split() for line in planned.out.partition("true ratio")[2].splitlines()[1:9]]
+    assert [row[0] for row in rows] == sorted((row[0] for row in rows), key=float, reverse=True)
+    assert rows[-1][0] == "1.00"
+    assert float(rows[0][0]) > 1.25
+    assert "The rates that are compared are those of the prediction “False”." in planned.out
+
+
 def test_two_models_are_not_compared_within_strata(run: Command, model: Path) -> None:
     refused = run("compare", model, model, *QUESTION, "--by", "region")
 

@@ -253,7 +253,7 @@ def test_the_report_ranks_the_rules_and_says_what_a_flip_would_do() -> None:
     assert bars is not None
     assert {bar.name for bar in bars.bars} == {"a", "d"}
     assert {(flip.name, flip.change) for flip in bars.flips} == {
-        ("a", "without the decision “yes”"), ("d", "without the decision “yes”"),
+        ("a", "with the decision “no”"), ("d", "with the decision “no”"),
         ("b", "with the decision “yes”"), ("c", "with the decision “yes”"),
     }  # fmt: skip
     assert bars.conclusion.startswith("Rule 1 contributes most: it ")

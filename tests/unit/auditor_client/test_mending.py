@@ -220,6 +220,7 @@ def test_equalized_odds_have_what_is_needed(people: list[Person], mending: Mendi
         ({"metrics": (PARITY,)}, "does not count every leaf by the label"),
         ({"metrics": LABELLED, "strategy": "verdict"}, "does not count every leaf by the label"),
         ({"metrics": (OPPORTUNITY,)}, "does not count every leaf by the label"),
+        ({"metrics": LABELLED, "intervention": "punitive"}, "for a burden that is the wrong way round"),
     ],
 )
 def test_an_answer_that_lacks_the_counts_is_refused(
