@@ -31,7 +31,7 @@ from holder_service.services.releases.priced import PricedPlan
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.documents import strict_document
 from shared.contract.relations import NeighbouringRelation
-from shared.kinds.plans import Plan, check_size
+from shared.kinds.plans import Plan
 from shared.privacy.charges import SUM
 from shared.wire import limits
 from testing.hostile_plans import HOSTILE, SCHEMA, balanced_tree, tree
@@ -52,7 +52,7 @@ STEPS = ("parse", "check", "price", "name", "compile", "quote", "JSON")
 def quoted(body: bytes) -> bytes:
     """A quote, from the bytes of a plan to those of the answer."""
     asked = Plan.model_validate(strict_document(body, parts_max=limits.LISTS_AND_OBJECTS_PER_BODY_MAX))
-    check_size(asked)
+    asked.require_small()
     priced = PricedPlan.of(asked, DATASET, RELATION, terms=SUM)
     return priced.quote(1).model_dump_json().encode()
 
@@ -63,7 +63,7 @@ def measured(document: dict[str, Any]) -> tuple[Plan, int, list[float]]:
     times = [time.process_time()]
     asked = Plan.model_validate(jiter.from_json(body, catch_duplicate_keys=True))
     times.append(time.process_time())
-    check_size(asked)
+    asked.require_small()
     asked.check(SCHEMA)
     times.append(time.process_time())
     # Nothing that the price depends on is larger at a larger epsilon, and this one no number of classes exceeds.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from shared.contract.schema import Column, Schema
-from shared.kinds.plans import Plan, check_size
+from shared.kinds.plans import Plan
 from shared.wire import limits
 from testing import registers
 
@@ -168,6 +168,6 @@ HOSTILE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
 def parsed(document: dict[str, Any]) -> Plan:
     """The plan of a document, which fits `SCHEMA` and the limits."""
     asked = Plan.model_validate(document)
-    check_size(asked)
+    asked.require_small()
     asked.check(SCHEMA)
     return asked

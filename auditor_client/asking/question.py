@@ -20,7 +20,7 @@ from auditor_client.models.robustness import stability_tree
 from auditor_client.models.tree import DecisionRule, Tree
 from auditor_client.text import first_fault
 from shared.contract.datasets import DatasetDescription
-from shared.kinds.plans import Plan, check_size
+from shared.kinds.plans import Plan
 from shared.privacy.amounts import format_nano
 from shared.wire import canonical
 from shared.wire.problems import PlanRefused, TooLarge
@@ -150,7 +150,7 @@ def _stability_rules(
 def _fitting_plan(inquiry: Inquiry) -> Plan:
     try:
         plan = build_plan(inquiry)
-        check_size(plan)
+        plan.require_small()
         plan.check(inquiry.schema)
         if len(set(_first_alone(inquiry, plan))) > 1:
             raise QuestionRefused(

@@ -234,7 +234,7 @@ APPROVAL_BUGS: Final = (
             Edit(
                 _APPROVALS,
                 "in_full",
-                '        parts["columns"] = _in_words(store, found, asked, apart)\n',
+                '        parts["columns"] = _in_words(store, found, asked.derived_columns, apart)\n',
                 "        pass\n",
             ),
         ),

@@ -1,15 +1,19 @@
 """Commands about approvals: which requests wait, what they ask, the decision, and where one is required."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Final, get_args
 
 import typer
+from pydantic import TypeAdapter
 
 from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download, new_file, path_of, require_yes
 from holder_service.cli.ids import DIGEST, DIGEST_CHARACTERS, short, whole_id
 from holder_service.cli.output import AsJson, notify, show, when
 from shared.contract.approvals import ApprovalState
+from shared.kinds.summaries import Fact
+from shared.privacy.amounts import Loss
 from shared.wire import limits
 
 commands = typer.Typer()
@@ -22,6 +26,7 @@ Entry = Annotated[
     ),
 ]
 PAGE = 1000
+_LOSS: Final = TypeAdapter(Loss)
 
 
 @commands.command("approvals")
@@ -183,45 +188,27 @@ def _every(url: str, key: str, state: str | None) -> list[dict[str, Any]]:
 
 def _loss(document: dict[str, str]) -> str:
     """An amount as the interface says it, in words."""
-    named = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
-    said = {name: text for name, text in document.items() if name == "epsilon" or text != "0"}
-    if "rho" in document:
-        return f"ρ {document['rho']} (ε {document['epsilon']} at δ {document['delta']})"
-    return ", ".join(f"{named[name]} {text}" for name, text in said.items())
+    return _LOSS.validate_python(document).symbols
 
 
 def asked_lines(one: dict[str, Any]) -> list[str]:
     """What is asked, in lines."""
-    from shared.kinds.plans import Plan
-    from shared.kinds.trainings import Training
-    from shared.kinds.watches import Watch
+    from shared.kinds.registry import KINDS
 
-    if "plan" in one:
-        plan = Plan.model_validate(one["plan"])
-        lines = [f"Counts by {', '.join(plan.sensitive)}:"]
-        for batch in plan.batches:
-            for cell in batch.cells:
-                lines += [f"  {batch.name} ({batch.mechanism.name}) / {cell.id}: {rule}" for rule in cell.any_of]
-        for column in one.get("columns", ()):
-            lines += _column(one["id"], column)
-        return lines + ([f"Refines {plan.refines}"] if plan.refines else []) + _drawn(plan.draw)
-    if "watch" in one:
-        watch = Watch.model_validate(one["watch"])
-        sides = {"accepted": watch.favourable, "refused": watch.unfavourable}
-        return (
-            [f"Watches a verdict by {', '.join(watch.sensitive)}:"]
-            + [f"  {side}: {rule}" for side, cell in sides.items() for rule in cell.any_of]
-            + _drawn(watch.draw)
-        )
-    if "training" in one:
-        training = Training.model_validate(one["training"])
-        read = ", ".join(feature.column for feature in training.features)
-        return [
-            f"Learns {training.label} from {read}.",
-            f"By {training.algorithm.name}, for groups by {', '.join(training.sensitive)}.",
-            *_drawn(training.draw),
-        ]
-    return ["The request ended without an answer: what it asked was deleted then."]
+    if one["kind"] not in one:
+        return ["The request ended without an answer: what it asked was deleted then."]
+    summary = KINDS[one["kind"]].requested(one[one["kind"]]).summary()
+    lines = [f"{summary.question}.", *_facts(summary.facts)]
+    for part in summary.parts:
+        lines += [f"{part.title}:", *_facts(part.facts), f"  {part.rules_title}:"]
+        lines += [f"    {name}: {text}" for name, texts in part.rules for text in texts]
+    for column in one.get("columns", ()):
+        lines += _column(one["id"], column)
+    return lines
+
+
+def _facts(facts: Iterable[Fact]) -> list[str]:
+    return [f"  {name}: {text}" for name, text in facts]
 
 
 def _column(request: str, column: dict[str, Any]) -> list[str]:
@@ -233,11 +220,6 @@ def _column(request: str, column: dict[str, Any]) -> list[str]:
         command = f"holder admin approval-column {short(request)} {short(column['id'])} FILE"
         lines.append(f"  whole: {command} (SHA-256 {column['digest']})")
     return lines
-
-
-def _drawn(draw: int) -> list[str]:
-    """Which draw it is, where it is not the first."""
-    return [f"Draw {draw}, with noise of its own"] if draw > 1 else []
 
 
 def visible(text: str) -> str:

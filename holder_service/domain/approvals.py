@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holder_service.domain.ledger import BrokenLedger, Entry, loss_columns
-from shared.kinds.watches import ANSWER_KIND
+from shared.kinds.registry import kind_of_entry
 from shared.privacy.amounts import Loss
 
 
@@ -69,7 +69,7 @@ class ApprovalReplay:
                 self._merged(event.population, str(detail["from"]))
             case "restore":
                 self._requests.clear()
-            case "charge" if detail.get("asked") != ANSWER_KIND:
+            case "charge" if kind_of_entry(detail).request is not None:
                 self._charged(entry)
 
     def _requested(self, entry: Entry) -> None:

@@ -9,10 +9,10 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, inser
 
 from holder_service.domain.ledger import loss_columns
 from holder_service.storage.tables import approvals, datasets
-from shared.contract.approvals import ApprovalState, ApprovedKind
+from shared.contract.approvals import ApprovalState
 from shared.contract.relations import Relation
 from shared.privacy.amounts import Loss
-from shared.wire.identities import identity_of_document
+from shared.wire.identities import RequestKind, identity_of_document
 
 IN_FORCE: Final[tuple[ApprovalState, ...]] = ("waiting", "approved", "declined")
 """What is not over, unless time or records have moved on."""
@@ -43,7 +43,7 @@ class StoredApproval:
 
     id: str
     sequence: int
-    kind: ApprovedKind
+    kind: RequestKind
     auditor: str
     dataset: str
     version: int

@@ -12,11 +12,11 @@ from pydantic import Field, StrictBool, StrictInt, model_validator
 
 from shared.privacy.amounts import Loss
 from shared.wire import limits
+from shared.wire.identities import RequestKind
 from shared.wire.request_model import ContractModel, RequestModel
 from shared.wire.text import ReleaseId, Words
 from shared.wire.timestamps import Timestamp
 
-ApprovedKind = Literal["plan", "training", "watch"]
 ApprovalState = Literal["waiting", "approved", "declined", "withdrawn", "expired", "outdated", "answered"]
 OPEN: Final[tuple[ApprovalState, ...]] = ("waiting", "approved")
 """The states in which something may still come of it without being asked anew."""
@@ -60,7 +60,7 @@ class Approval(ContractModel):
 
     id: ReleaseId
     """The identity of what is asked: the id that its release gets."""
-    kind: ApprovedKind
+    kind: RequestKind
     """What is asked: a plan, a training or a watch."""
     dataset: str
     """The dataset that is asked about."""

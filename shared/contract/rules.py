@@ -253,6 +253,11 @@ class Cell(RequestModel):
             return {**rest, "any_of": [{"id": data.get("id"), "all_of": data["all_of"]}]}
         return data
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its rules as people read them."""
+        return tuple(map(str, self.any_of))
+
     def matches(self, record: Record) -> bool:
         """Whether the cell counts a person."""
         return any(rule.matches(record) for rule in self.any_of)

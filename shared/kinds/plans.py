@@ -11,7 +11,7 @@ left out of the canonical document, and so of the identity. A default that is *f
 every identity and can neither be added to nor changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -21,11 +21,13 @@ from shared.contract.repeated_predicates import counted, read_alike_once
 from shared.contract.rules import Cell, Predicate
 from shared.contract.schema import Group, Schema
 from shared.kinds.quotes import QuoteBase
+from shared.kinds.requests import ReleaseRequest
+from shared.kinds.summaries import Fact, RequestSummary, SummaryPart, draw_facts
 from shared.privacy.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss, Rho
-from shared.privacy.noise import Noise
+from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, Noise
 from shared.wire import limits
 from shared.wire.problems import InvalidPlan, PlanRefused, TooLarge, UnknownColumn
-from shared.wire.request_model import ContractModel, PinnedModel, RequestModel
+from shared.wire.request_model import ContractModel, RequestModel
 from shared.wire.text import ColumnId, Name, ReleaseId, Text
 
 
@@ -105,6 +107,16 @@ class Batch(RequestModel):
         """Whether a rule names a sensitive column, or one that follows from it: a change may move a person then."""
         return any(map(schema.follows_sensitive, self.columns))
 
+    def summary(self) -> SummaryPart:
+        """Return what it counts and how, in words."""
+        named = self.mechanism.name.replace("_", " ").capitalize()
+        upper = f", from 0 to {self.mechanism.upper}" if isinstance(self.mechanism, Exponential) else ""
+        facts = [("Mechanism", named + upper)]
+        if self.epsilon is not None or self.rho is not None:
+            facts.append(("Privacy loss", f"{self.loss.symbols} for each class of disjoint cells"))
+        counted_cells = f"{len(self.cells)} {'cell is' if len(self.cells) == 1 else 'cells are'} counted"
+        return SummaryPart(self.name, tuple(facts), counted_cells, tuple((cell.id, cell.texts) for cell in self.cells))
+
     @cached_property
     def predicates(self) -> Sequence[tuple[Predicate, int]]:
         """Each predicate object of its rules once, in reading order, and how often it is there."""
@@ -148,7 +160,7 @@ class Batch(RequestModel):
             )
 
 
-class Plan(PinnedModel):
+class Plan(ReleaseRequest):
     """Everything an auditor asks in one go: charged whole or refused whole."""
 
     kind: ClassVar[Literal["plan"]] = "plan"
@@ -189,8 +201,42 @@ class Plan(PinnedModel):
         _refuse_repeats((batch.name for batch in self.batches), "two batches share a name")
         return self
 
+    @property
+    def derived_columns(self) -> Mapping[Name, ColumnId]:
+        """Those that `columns` lists."""
+        return self.columns or {}
+
+    def require_small(self) -> None:
+        """Refuse a plan with more cells, rules, predicates or values than the public limits.
+
+        Raises:
+            TooLarge: Naming the limit.
+        """
+        cells = rules = predicates = values = 0
+        for batch in self.batches:
+            cells += len(batch.cells)
+            rules += sum(len(cell.any_of) for cell in batch.cells)
+            for predicate, times in batch.predicates:
+                predicates += times
+                values += times * len(predicate.values or ())
+        for what, number, limit in (
+            ("cells", cells, limits.CELLS_PER_PLAN_MAX),
+            ("rules", rules, limits.RULES_PER_PLAN_MAX),
+            ("predicates", predicates, limits.PREDICATES_PER_PLAN_MAX),
+            ("values", values, limits.VALUES_PER_PLAN_MAX),
+        ):
+            if number > limit:
+                raise TooLarge(what=what, limit=limit)
+
+    def summary(self) -> RequestSummary:
+        """Return what it counts, batch by batch."""
+        refined = () if self.refines is None else (("Refines the release", self.refines),)
+        parts = tuple(batch.summary() for batch in self.batches)
+        question = f"Counts by {', '.join(self.sensitive)}"
+        return RequestSummary(question, self.sensitive, (*refined, *draw_facts(self.draw)), parts)
+
     def check(self, schema: Schema) -> None:
-        """Refuse a plan, of a size that `check_size` takes, that does not fit a schema, its derived columns included.
+        """Refuse a small plan (`require_small`) that does not fit a schema, its derived columns included.
 
         Looks at the plan and the declaration alone. Of several errors it raises the first in reading order.
 
@@ -260,6 +306,15 @@ class BatchQuote(ContractModel):
     noise: Noise
     """The distribution of the noise on every count."""
 
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What people are told of it beside the batch."""
+        facts = [("Classes of disjoint cells", str(self.composition["classes"])), ("Groups", str(len(self.groups)))]
+        if isinstance(self.noise, DiscreteLaplaceNoise | DiscreteGaussianNoise):
+            deviation = self.noise.variance**0.5
+            facts.append(("Noise on each count", f"standard deviation {deviation:,.1f} people"))
+        return tuple(facts)
+
 
 class Quote(QuoteBase):
     """A plan's price: the same whatever the records are, and it touches neither records nor budget."""
@@ -267,28 +322,10 @@ class Quote(QuoteBase):
     batches: tuple[BatchQuote, ...]
     """The price of each batch, in the plan's order."""
 
-
-def check_size(plan: Plan) -> None:
-    """Refuse a plan with more cells, rules, predicates or values than the public limits.
-
-    Raises:
-        TooLarge: Naming the limit.
-    """
-    cells = rules = predicates = values = 0
-    for batch in plan.batches:
-        cells += len(batch.cells)
-        rules += sum(len(cell.any_of) for cell in batch.cells)
-        for predicate, times in batch.predicates:
-            predicates += times
-            values += times * len(predicate.values or ())
-    for what, number, limit in (
-        ("cells", cells, limits.CELLS_PER_PLAN_MAX),
-        ("rules", rules, limits.RULES_PER_PLAN_MAX),
-        ("predicates", predicates, limits.PREDICATES_PER_PLAN_MAX),
-        ("values", values, limits.VALUES_PER_PLAN_MAX),
-    ):
-        if number > limit:
-            raise TooLarge(what=what, limit=limit)
+    @property
+    def part_facts(self) -> Mapping[str, tuple[Fact, ...]]:
+        """What it says of each batch, by its name."""
+        return {batch.name: batch.facts for batch in self.batches}
 
 
 def _refuse_repeats(names: Any, what: str) -> None:

@@ -1,8 +1,11 @@
 """The part of a quote that does not depend on what is priced."""
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from shared.contract.rehearsals import Rehearsed
+from shared.kinds.summaries import Fact
 from shared.privacy.amounts import Loss
 from shared.wire.request_model import ContractModel
 
@@ -25,3 +28,8 @@ class QuoteBase(ContractModel):
     def price(self) -> Loss:
         """The cost about real people: the charge, except for a rehearsal, which is charged nothing."""
         return self.charge if self.rehearsal is None else self.rehearsal.would_cost
+
+    @property
+    def part_facts(self) -> Mapping[str, tuple[Fact, ...]]:
+        """What people are told of the parts of the request, by their titles in its summary."""
+        return {}

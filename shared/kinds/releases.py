@@ -29,11 +29,12 @@ from pydantic import Field, PlainSerializer
 
 from shared.contract.rehearsals import Rehearsed
 from shared.kinds.plans import BatchQuote, Plan
+from shared.kinds.requests import ReleaseRequest
 from shared.privacy.amounts import NO_LOSS, Loss
 from shared.wire import canonical
 from shared.wire.identities import KindName
 from shared.wire.nonces import Nonce
-from shared.wire.request_model import ContractModel, PinnedModel
+from shared.wire.request_model import ContractModel
 
 SIGNATURE_PREFIX: Final = "ed25519:"
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -108,13 +109,13 @@ class AnswerToRequest(ContractModel):
         Raises:
             ValueError: The request in it is not pinned to a version.
         """
-        request: PinnedModel = getattr(self, self.kind)
+        request: ReleaseRequest = getattr(self, self.kind)
         return request.identity(auditor=self.auditor, dataset=self.dataset)
 
     @property
     def fault(self) -> str | None:
         """What in the release contradicts the rest of it, for people; `None` if nothing does."""
-        request: PinnedModel = getattr(self, self.kind)
+        request: ReleaseRequest = getattr(self, self.kind)
         if request.version != self.version:
             return f"its {self.kind} is pinned to another version than it names"
         return None

@@ -19,13 +19,15 @@ from shared.contract.rules import Cell, require_nameable
 from shared.contract.schema import Column, Group, Schema
 from shared.kinds.quotes import QuoteBase
 from shared.kinds.releases import AnswerToRequest, Signed
+from shared.kinds.requests import ReleaseRequest
+from shared.kinds.summaries import RequestSummary, SummaryPart, draw_facts
 from shared.privacy.amounts import NANO_PER_UNIT, Epsilon, Factor, Loss, Probability, Share
 from shared.privacy.noise import DiscreteLaplaceNoise
 from shared.scores.documents import Axis, Document
 from shared.wire import limits
 from shared.wire.identities import KindName
 from shared.wire.problems import InvalidPlan, UnknownColumn
-from shared.wire.request_model import ContractModel, PinnedModel, RequestModel
+from shared.wire.request_model import ContractModel, RequestModel
 from shared.wire.text import Name, Text
 
 
@@ -38,6 +40,9 @@ class TrainingFeature(RequestModel):
         default=None, min_length=1, max_length=limits.CUTS_PER_FEATURE_MAX, fail_fast=True
     )
     """Of an ordered column, where bins begin, ascending: below the first is a bin too. Public, never read off data."""
+
+    def __str__(self) -> str:
+        return "bins from " + ", ".join(map(str, self.cuts)) if self.cuts else "each of its values"
 
     def bins(self, column: Column) -> int:
         """How many bins it has: one for each value of a boolean or category, and one more if it may be missing."""
@@ -180,11 +185,10 @@ _Algorithm = TypeVar("_Algorithm", FairTree, PrivateFairTree, Pflr, PflrStar, Fa
 Algorithm = Annotated[FairTree | PrivateFairTree | Pflr | PflrStar | FairLinear, Field(discriminator="name")]
 
 
-class Training(PinnedModel):
+class Training(ReleaseRequest):
     """A model that an auditor asks for: charged whole or refused whole."""
 
     kind: ClassVar[Literal["training"]] = "training"
-    refines: ClassVar[None] = None
     algorithm: Algorithm
     """How it is learned."""
     label: Text
@@ -216,6 +220,22 @@ class Training(PinnedModel):
     def charge(self) -> Loss:
         """What a release of it costs, unless it was answered before."""
         return Loss(self.epsilon)
+
+    def require_small(self) -> None:
+        """Refuse nothing: its own type bounds it."""
+
+    def summary(self) -> RequestSummary:
+        """Return what is learned from which columns, and how."""
+        facts = (
+            ("Learned by", self.algorithm.name.replace("_", " ")),
+            ("Predicts", self.label),
+            ("Privacy loss", self.charge.symbols),
+        )
+        cuts = tuple((feature.column, (str(feature),)) for feature in self.features)
+        part = SummaryPart(f"A model of {self.label}", facts, "The columns that it may read", cuts)
+        read = ", ".join(feature.column for feature in self.features)
+        question = f"Learns {self.label} from {read}, for groups by {', '.join(self.sensitive)}"
+        return RequestSummary(question, self.sensitive, draw_facts(self.draw), (part,))
 
     def check(self, schema: Schema) -> None:
         """Refuse a training that does not fit a schema; looks at nothing else.

@@ -18,12 +18,14 @@ from shared.contract.schema import Group, Schema
 from shared.kinds.plans import Batch, Laplace, Plan
 from shared.kinds.quotes import QuoteBase
 from shared.kinds.releases import AnswerToRequest, Signed
-from shared.privacy.amounts import Epsilon, Loss, Probability
+from shared.kinds.requests import ReleaseRequest
+from shared.kinds.summaries import RequestSummary, SummaryPart, draw_facts
+from shared.privacy.amounts import Epsilon, Loss, Probability, format_nano
 from shared.privacy.noise import DiscreteLaplaceNoise
 from shared.wire import canonical, limits
 from shared.wire.identities import KindName, identity_of_document
 from shared.wire.problems import InvalidPlan, UnknownColumn
-from shared.wire.request_model import ContractModel, PinnedModel
+from shared.wire.request_model import ContractModel
 from shared.wire.text import ColumnId, Text
 
 Verdict = Literal["meets", "fails"]
@@ -37,11 +39,10 @@ SkipReason = Literal[
 """Why versions are not answered. A later version of the holder may name others."""
 
 
-class Watch(PinnedModel):
+class Watch(ReleaseRequest):
     """A verdict that an auditor has watched: charged whole or refused whole."""
 
     kind: ClassVar[Literal["watch"]] = "watch"
-    refines: ClassVar[None] = None
     sensitive: tuple[Text, ...] = Field(min_length=1, max_length=limits.SENSITIVE_COLUMNS_PER_PLAN_MAX, fail_fast=True)
     """The sensitive columns whose values together make the groups."""
     favourable: Cell
@@ -74,6 +75,24 @@ class Watch(PinnedModel):
             cells=(self.favourable, self.unfavourable),
         )  # fmt: skip
         return Plan(sensitive=self.sensitive, version=self.version, batches=(batch,))
+
+    def require_small(self) -> None:
+        """Refuse a watch whose counts are more than a plan may ask."""
+        self.counted().require_small()
+
+    def summary(self) -> RequestSummary:
+        """Return which verdict is watched, and whom the decision is about."""
+        facts = (
+            ("Mechanism", "Laplace, in each answer; the loss is charged once for all answers"),
+            ("Privacy loss", self.charge.symbols),
+            ("Threshold", f"{format_nano(self.threshold)} of the largest acceptance rate"),
+            ("Verdict that is watched", self.verdict),
+            ("Margin", f"{self.margin} people"),
+        )
+        sides = (("accepted", self.favourable.texts), ("refused", self.unfavourable.texts))
+        part = SummaryPart("A verdict that is watched", facts, "Whom the decision is about", sides)
+        question = f"Watches a verdict by {', '.join(self.sensitive)}"
+        return RequestSummary(question, self.sensitive, draw_facts(self.draw), (part,))
 
     def check(self, schema: Schema) -> None:
         """Refuse a watch whose columns do not fit a schema; looks at nothing else.

@@ -294,6 +294,14 @@ class Loss:
         rho = {} if self.rho_nano is None else {"rho": format_nano(self.rho_nano)}
         return {"epsilon": format_nano(self.epsilon_nano), "delta": format_nano(self.delta_nano), **rho}
 
+    @property
+    def symbols(self) -> str:
+        """As people read it: "ε 0.1", with δ where there is one; or "ρ 0.005 (ε 0.43 at δ 0.000001)"."""
+        epsilon, delta = f"ε {format_nano(self.epsilon_nano)}", f"δ {format_nano(self.delta_nano)}"
+        if self.rho_nano is not None:
+            return f"ρ {format_nano(self.rho_nano)} ({epsilon} at {delta})"
+        return f"{epsilon}, {delta}" if self.delta_nano else epsilon
+
     def __repr__(self) -> str:
         delta = f", delta='{format_nano(self.delta_nano)}'" if self.delta_nano else ""
         rho = "" if self.rho_nano is None else f", rho='{format_nano(self.rho_nano)}'"

@@ -4,7 +4,9 @@ from typing import Literal
 
 from shared.wire import canonical
 
-KindName = Literal["plan", "training", "watch", "watch_answer", "watch_skip"]
+RequestKind = Literal["plan", "training", "watch"]
+"""The name of what an auditor requests."""
+KindName = Literal[RequestKind, "watch_answer", "watch_skip"]
 """The member of a release that says what it answers; the identity has the document under the same name."""
 
 

@@ -8,13 +8,11 @@ every list in one stops at its first bad item (`fail_fast`).
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from shared.wire import limits
-from shared.wire.canonical import canonical_bytes
-from shared.wire.identities import KindName, identity_of_document
 
 
 def refuse_many_fields(data: Any) -> Any:
@@ -43,48 +41,3 @@ class RequestModel(ContractModel):
     model_config = ConfigDict(extra="forbid")
 
     _few_fields = model_validator(mode="before")(staticmethod(refuse_many_fields))
-
-
-class PinnedModel(RequestModel):
-    """The base of whatever is asked of one version of the records: a plan, a training or a watch.
-
-    Its identity is that of its canonical document, once it is pinned to a version.
-    """
-
-    if TYPE_CHECKING:
-        kind: ClassVar[KindName]
-        version: int | None
-
-    def pinned(self, version: int) -> Self:
-        """The same for one version of the records."""
-        return self.model_copy(update={"version": version})
-
-    @property
-    def pinned_version(self) -> int:
-        """The version of the records that it is pinned to.
-
-        Raises:
-            ValueError: It is not pinned.
-        """
-        if self.version is None:
-            raise ValueError(f"Pin the {self.kind} to a version before its identity is taken.")
-        return self.version
-
-    def document(self) -> dict[str, Any]:
-        """The canonical document: defaults filled in, absent values left out."""
-        return self.model_dump(mode="json", exclude_none=True)
-
-    def identity(self, *, auditor: str, dataset: str) -> str:
-        """Return the id of the one release that answers this request: "sha256:" and 64 hexadecimal digits.
-
-        Args:
-            auditor: The account that asks.
-            dataset: The dataset that the request is about.
-
-        Raises:
-            ValueError: The request is not pinned to a version.
-        """
-        return identity_of_document(
-            canonical_bytes(self.document()),
-            auditor=auditor, dataset=dataset, version=self.pinned_version, kind=self.kind,
-        )  # fmt: skip

@@ -192,8 +192,8 @@ def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
     assert [one["state"] for one in admin("approvals", "--json")["approvals"]] == ["waiting", "waiting"]
     assert first[:12] in admin("approvals")
     assert "young\\u202e: age ≤ 40" in admin("approval", first[:12])
-    assert f"Draw {draws[0]}, with noise of its own" in admin("approval", first[:12])
-    assert "laplace" in admin("approval", first[:12])
+    assert f"Draw: {draws[0]}, with noise of its own" in admin("approval", first[:12])
+    assert "Mechanism: Laplace" in admin("approval", first[:12])
     shown = admin("approval", first, "--json")
     assert shown["plan"]["sensitive"] == ["sex"]
     assert "0 requests have" in failed(run(["admin", "approve", "none"], env))
@@ -202,7 +202,7 @@ def decide_requests(env: dict[str, str], served: TestedHolder) -> None:
     for typed in (None, "n\n"):
         undecided = run(["admin", "decline", second, "Too fine"], env, typed=typed)
         assert (undecided.exit_code, undecided.stderr.split(".")[0]) == (2, "Nothing was decided")
-    assert f"Draw {draws[1]}" in done(run(["admin", "decline", second, "Too fine"], env, typed="y\n"))
+    assert f"Draw: {draws[1]}" in done(run(["admin", "decline", second, "Too fine"], env, typed="y\n"))
     states = {one["id"][7:]: one["state"] for one in admin("approvals", "--state", "all", "--json")["approvals"]}
     assert (states[first], states[second]) == ("approved", "declined")
     assert served.release(turned).status_code == 201

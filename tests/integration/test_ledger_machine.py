@@ -46,7 +46,7 @@ from holder_service.services.datasets import budgets, datasets
 from holder_service.services.ledger import reading as ledger_reading
 from holder_service.services.ledger.store import LedgerStore
 from holder_service.services.releases import releases, watching
-from holder_service.services.releases.asked import Asked, AskedRelease
+from holder_service.services.releases.asked import AskedRelease
 from holder_service.services.running import loads
 from holder_service.services.running.holder import Holder, initialise
 from holder_service.storage import ledger as stored_ledger
@@ -56,6 +56,7 @@ from holder_service.storage.watches import Statement
 from shared.contract.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.kinds.plans import Plan
 from shared.kinds.releases import LedgerPosition
+from shared.kinds.requests import ReleaseRequest
 from shared.kinds.trainings import Training
 from shared.kinds.watches import Watch
 from shared.privacy.amounts import NANO_PER_UNIT, AccountKind
@@ -127,7 +128,7 @@ class Priced:
         rho: In ρ; none where that is the holder's to say, by its noise or its steps.
     """
 
-    asked: Asked
+    asked: ReleaseRequest
     stated: Loss | None
     rho: Loss | None
 
@@ -192,7 +193,12 @@ def finer(plan: Plan, identity: str, epsilon: str) -> Priced:
     return Priced(asked, in_sum(more * classes_of(plan)) if more > 0 else None, None)
 
 
-def asked_of(content: str) -> Asked:
+def refined_by(request: ReleaseRequest) -> str | None:
+    """The release that a plan refines, if it refines one."""
+    return request.refines if isinstance(request, Plan) else None
+
+
+def asked_of(content: str) -> ReleaseRequest:
     """What was asked, of its JSON."""
     document = json.loads(content)
     kind = Training if "algorithm" in document else Watch if "threshold" in document else Plan
@@ -468,7 +474,7 @@ class LedgerMachine(RuleBasedStateMachine):
         """What a question about loaded records has to cost; none where the account has no such loss."""
         if self.model.kind_of(name) == "sum":
             return priced.stated
-        if priced.rho is not None or priced.asked.refines is not None:
+        if priced.rho is not None or refined_by(priced.asked) is not None:
             return priced.rho
         return loss_of(releases.quote(self.store, auditor=auditor, dataset=name, asked=priced.asked).charge)
 
@@ -476,10 +482,10 @@ class LedgerMachine(RuleBasedStateMachine):
         asked, dataset = priced.asked, self.model.datasets.get(name)
         question, loss = None, None
         if dataset is not None and dataset.version is not None:
-            question = Question(auditor, name, dataset.version, asked.model_dump_json(), asked.refines)
+            question = Question(auditor, name, dataset.version, asked.model_dump_json(), refined_by(asked))
             loss = self.loss_of_question(name, auditor, priced)
         outcome = self.model.outcome(question, name, auditor, loss, self.now)
-        event(f"{'refined' if asked.refines else asked.kind}: {outcome}")
+        event(f"{'refined' if refined_by(asked) else asked.kind}: {outcome}")
         if outcome in REFUSALS:
             with pytest.raises(REFUSALS[outcome]):
                 releases.prepare(self.store, self.holder.files, auditor=auditor, dataset=name, asked=asked)

@@ -56,6 +56,7 @@ def test_the_question_of_every_charge_is_shown(asked: TestedHolder) -> None:
     question = asked.admin("GET", f"/ledger/{first}/question").json()
     watched = asked.admin("GET", f"/ledger/{last}/question").json()
     shown = command(asked, "question", str(first))
+    shown_watch = command(asked, "question", str(last))
     with visitor(asked) as officer:
         page = officer.get(f"/console/ledger/{first}")
 
@@ -65,6 +66,9 @@ def test_the_question_of_every_charge_is_shown(asked: TestedHolder) -> None:
     assert watched["kind"] == "watch"
     rule = str(question["plan"]["batches"][0]["cells"][0]["id"])
     assert rule in shown
+    assert "Privacy loss: ε 0.1 for each class of disjoint cells" in shown
+    for fact in ("Threshold: 0.", "Verdict that is watched: ", "Margin: ", "accepted: "):
+        assert fact in shown_watch
     assert PURPOSE in shown
     assert "What was asked" in page.text
     assert PURPOSE in page.text

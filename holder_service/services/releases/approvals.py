@@ -25,22 +25,24 @@ from holder_service.services.accounts.second_officers import Proposal, agreed, o
 from holder_service.services.datasets.budgets import shown
 from holder_service.services.datasets.datasets import require_dataset, require_real
 from holder_service.services.ledger.store import LedgerStore, Transaction
-from holder_service.services.releases.asked import Asked, AskedRelease, named_columns
+from holder_service.services.releases.asked import AskedRelease
 from holder_service.services.work.apart import Apart
 from holder_service.storage import accounts, approvals, columns, datasets, ledger, releases
 from holder_service.storage.approvals import IN_FORCE, StoredApproval
 from holder_service.storage.database import Connection
 from holder_service.storage.ledger import AccountState
-from shared.contract.approvals import OPEN, Approval, ApprovalDecision, ApprovalSetting, ApprovalState, ApprovedKind
+from shared.contract.approvals import OPEN, Approval, ApprovalDecision, ApprovalSetting, ApprovalState
 from shared.contract.datasets import Budget, PopulationCap
 from shared.kinds.plans import Plan
+from shared.kinds.registry import KINDS
+from shared.kinds.requests import ReleaseRequest
 from shared.kinds.trainings import Training
 from shared.kinds.watches import Watch
 from shared.wire import limits
 from shared.wire.canonical import sha256_name
 from shared.wire.request_model import ContractModel
+from shared.wire.text import ColumnId, Name
 
-_KINDS: Final[Mapping[ApprovedKind, type[Asked]]] = {"plan": Plan, "training": Training, "watch": Watch}
 _IN_WORDS: Final[Mapping[ApprovalState, str]] = {
     "withdrawn": "the auditor withdrew it",
     "expired": "it has expired",
@@ -95,9 +97,10 @@ class ApprovalInFull(Approval):
     """The number of the newest ledger entry about it: of the request, or of the decision."""
 
     @property
-    def asked(self) -> Asked | None:
+    def request(self) -> ReleaseRequest | None:
         """What is asked, whatever its kind."""
-        return self.plan or self.training or self.watch
+        request: ReleaseRequest | None = getattr(self, self.kind)
+        return request
 
 
 def set_required(store: LedgerStore, *, actor: str, population: str, setting: ApprovalSetting) -> ApprovalSetting:
@@ -152,7 +155,7 @@ def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -
         Unavailable: What the columns compute could not be read.
     """
     asked = unapproved.asked.priced
-    named = named_columns(asked.asked)
+    named = asked.asked.derived_columns
     with store.database.read() as connection:
         if not named or not setting_in_force(connection, asked.dataset.population).get("in_full"):
             return False
@@ -443,8 +446,8 @@ def in_full(store: LedgerStore, identity: str, *, apart: Apart) -> ApprovalInFul
         population=population, cap=of.cap.limit, spent=of.cap.spent, remaining=of.cap.remaining(store.clock())
     )
     parts: dict[str, Any] = {} if asked is None else {found.kind: asked}
-    if isinstance(asked, Plan):
-        parts["columns"] = _in_words(store, found, asked, apart)
+    if asked is not None:
+        parts["columns"] = _in_words(store, found, asked.derived_columns, apart)
     return ApprovalInFull(
         **dict(approval),
         display_name=None if account is None else account.display_name,
@@ -455,11 +458,13 @@ def in_full(store: LedgerStore, identity: str, *, apart: Apart) -> ApprovalInFul
     )
 
 
-def _in_words(store: LedgerStore, found: StoredApproval, plan: Plan, apart: Apart) -> tuple[ColumnInWords, ...]:
-    """What each derived column of a plan computes; one that was deleted since is not known any more."""
+def _in_words(
+    store: LedgerStore, found: StoredApproval, named: Mapping[Name, ColumnId], apart: Apart
+) -> tuple[ColumnInWords, ...]:
+    """What each derived column computes; one that was deleted since is not known any more."""
     with store.database.read() as connection:
-        documents = {name: _column_text(connection, found, identity) for name, identity in (plan.columns or {}).items()}
-    return tuple(_summary(name, (plan.columns or {})[name], text, apart) for name, text in documents.items())
+        documents = {name: _column_text(connection, found, identity) for name, identity in named.items()}
+    return tuple(_summary(name, named[name], text, apart) for name, text in documents.items())
 
 
 def _summary(name: str, identity: str, text: str | None, apart: Apart) -> ColumnInWords:
@@ -489,7 +494,7 @@ def column_document(store: LedgerStore, identity: str, column: str) -> bytes:
     with store.database.read() as connection:
         found = _required(approvals.find(connection, identity))
         asked = _asked_in(connection, found)
-        named = asked is not None and column in named_columns(asked).values()
+        named = asked is not None and column in asked.derived_columns.values()
         text = _column_text(connection, found, column) if named else None
     if text is None:
         raise NotFound(
@@ -502,17 +507,17 @@ def column_document(store: LedgerStore, identity: str, column: str) -> bytes:
 def column_digests(store: LedgerStore, asked: AskedRelease) -> dict[str, str]:
     """The digests of the documents of all derived columns that something names, by their ids."""
     with store.database.read() as connection:
-        texts = {one: columns.document(connection, one) for one in named_columns(asked.priced.asked).values()}
+        texts = {one: columns.document(connection, one) for one in asked.priced.asked.derived_columns.values()}
     return {one: sha256_name(text.encode()) for one, text in texts.items() if text is not None}
 
 
-def _asked_in(connection: Connection, found: StoredApproval) -> Asked | None:
+def _asked_in(connection: Connection, found: StoredApproval) -> ReleaseRequest | None:
     """What a request asks: as it was written down, or, once it is answered, as its release says it."""
     document = approvals.document_of(connection, found.id)
     if document is None and found.state == "answered":
         release = releases.find_release(connection, found.id)
         document = None if release is None else json.dumps(json.loads(release.body)[found.kind]).encode()
-    return None if document is None else _KINDS[found.kind].model_validate_json(document)
+    return None if document is None else KINDS[found.kind].requested(json.loads(document))
 
 
 def _in_force(connection: Connection, asked: AskedRelease, *, now: datetime) -> StoredApproval | None:

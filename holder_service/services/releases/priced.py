@@ -118,7 +118,7 @@ class PricedPlan:
         """Check a plan against the dataset's columns and its derived ones, price it, and calibrate its noise.
 
         Args:
-            plan: Of the auditor; of a size that `check_size` takes.
+            plan: Of the auditor; of a size that `require_small` takes.
             dataset: What it is about.
             relation: Of the people that the dataset is about.
             columns: The derived ones that the plan names.
@@ -160,6 +160,17 @@ class PricedPlan:
             )
             batches = tuple(_refining(*one) for one in answered)
         return cls(plan, dataset, relation, terms, groups, charge, batches, size, columns, refined)
+
+    @property
+    def learns(self) -> bool:
+        """False: counts are all that is taken of the records."""
+        return False
+
+    def draw_noise(self) -> tuple[PlanSize, ...]:
+        """Draw as much noise as an answer gets, and return the plan's size."""
+        for batch in self.batches:
+            batch.mechanism.release([0] * (len(batch.batch.cells) * len(self.groups)))
+        return (self.size,)
 
     def work_ms(self, factors: Work) -> Work:
         """How long the work on it is supposed to take at most, part by part, in milliseconds."""

@@ -1,9 +1,9 @@
 """A training with its price, its steps and their noise: all of a release that follows from request and declaration."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
-from holder_service.domain.deadlines import Work, require_bounded, work_ms
+from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_ms
 from holder_service.learning.learners import LEARNERS
 from holder_service.learning.measuring import LearningStep, Measuring
 from holder_service.records.engines import Counts
@@ -17,6 +17,9 @@ from shared.privacy.amounts import NO_LOSS, Loss, format_nano
 from shared.privacy.charges import NO_CHARGE, AccountTerms
 from shared.wire import limits
 from shared.wire.problems import InvalidPlan
+
+CANDIDATES: Final = 8
+"""A node has at least so many, as is supposed when noise is drawn for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,22 @@ class PricedTraining:
     def charge(self) -> Loss:
         """What the training costs, whole: its steps, added up. In ρ that is less than ε²/2."""
         return sum((step.charge for step in self.steps), NO_CHARGE).entered(self.terms)
+
+    @property
+    def learns(self) -> bool:
+        """True: a learner chooses what is counted next."""
+        return True
+
+    def draw_noise(self) -> tuple[PlanSize, ...]:
+        """Draw as much noise as all steps get, and return the size of each."""
+        for step in self.steps:
+            if step.measures == "choices":
+                # Of each cell that is scored there is a candidate, and not fewer; all nodes have some.
+                choices = step.size.counts["choice"] // CANDIDATES
+                step.choice(self.relation).choose([[0] * CANDIDATES] * choices)
+            else:
+                step.noise(self.relation).release([0] * step.size.counts["laplace"])
+        return tuple(step.size for step in self.steps)
 
     def work_ms(self, factors: Work) -> Work:
         """How long all steps are supposed to take at most, whatever each finds, part by part, in milliseconds."""

@@ -108,6 +108,16 @@ class PricedWatch:
         steps = steps_of(len(self.plan.groups), self.dataset.records_max)
         return replace(self.plan.size, added=self.plan.size.added + STEP_ADDITIONS * steps)
 
+    @property
+    def learns(self) -> bool:
+        """False: the search for the distance is part of the counting."""
+        return False
+
+    def draw_noise(self) -> tuple[PlanSize, ...]:
+        """Draw the noise of setting it and of one answer, and return its size."""
+        self.mechanism.answered(self.mechanism.begun(self.asked.margin), 0)
+        return (self.size,)
+
     def work_ms(self, factors: Work) -> Work:
         """How long setting it, or an answer of it, is supposed to take at most, part by part, in milliseconds."""
         return work_ms(self.size, records_max=self.dataset.people_max, factors=factors)

@@ -1,24 +1,22 @@
 """What was asked for a charge: the stored release has it, for as long as the ledger has its entry."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from pydantic import Field
 
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import Entry
 from holder_service.services.ledger.store import LedgerStore
-from holder_service.services.releases.asked import Asked
 from holder_service.storage import ledger, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.releases import StoredRelease
 from shared.kinds.plans import Plan
+from shared.kinds.registry import KINDS
+from shared.kinds.requests import ReleaseRequest
 from shared.kinds.trainings import Training
 from shared.kinds.watches import Watch
 from shared.wire.request_model import ContractModel
-
-_KINDS: Final[Mapping[str, type[Asked]]] = {"plan": Plan, "training": Training, "watch": Watch}
 
 
 class ChargedQuestion(ContractModel):
@@ -46,9 +44,10 @@ class ChargedQuestion(ContractModel):
     """The watch, whole; of an answer of a watch, the watch."""
 
     @property
-    def asked(self) -> Asked | None:
+    def request(self) -> ReleaseRequest:
         """What was asked, whatever its kind."""
-        return self.plan or self.training or self.watch
+        request: ReleaseRequest = getattr(self, self.kind)
+        return request
 
 
 def find_question(store: LedgerStore, sequence: int) -> ChargedQuestion | None:
@@ -82,9 +81,10 @@ def _find(connection: Connection, sequence: int) -> ChargedQuestion | None:
 
 def _question(entry: Entry, release: StoredRelease) -> ChargedQuestion | None:
     document = json.loads(release.body).get(release.kind)
-    if release.kind not in _KINDS or document is None:
+    kind = KINDS.get(release.kind)
+    if kind is None or kind.request is None or document is None:
         return None
-    parts: dict[str, Any] = {release.kind: _KINDS[release.kind].model_validate_json(json.dumps(document))}
+    parts: dict[str, Any] = {kind.name: kind.requested(document)}
     return ChargedQuestion(
         entry=entry.sequence, at=entry.at, auditor=release.auditor, dataset=release.dataset, version=release.version,
         kind=release.kind, purpose=entry.event.detail.get("purpose"), **parts,

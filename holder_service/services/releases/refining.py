@@ -45,21 +45,22 @@ class Refined:
         return cls(stored.id, stored.sequence, release.plan, release.batches)
 
 
-def find(connection: Connection, identity: str, dataset: Dataset, *, auditor: str, again: bool = False) -> Refined:
-    """The release of an identity, if its auditor may have it refined now; or had it refined so and asks `again`.
+def find(connection: Connection, plan: Plan, dataset: Dataset, *, auditor: str) -> Refined:
+    """The release that a pinned plan refines, if its auditor may have it refined so now, or had it refined so before.
 
     Raises:
         NotFound: The auditor has no release of a plan of that identity about that dataset.
         VersionGone: It is about records that were replaced.
         Conflict: As for `require_refinable`.
+        InvalidPlan: As for `require_step`.
     """
-    stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset.name, kind="plan")
+    stored = releases.find_own(connection, str(plan.refines), auditor=auditor, dataset=dataset.name, kind=plan.kind)
     if stored is None:
         raise NotFound(
             "You have no release with the id that `refines` names about that dataset. Only answers to "
             "your own plans can be refined."
         )
-    if again:
+    if _was_answered(connection, plan, dataset, auditor=auditor):
         return Refined.of(stored)
     if stored.version != dataset.version:
         raise VersionGone(
@@ -69,7 +70,15 @@ def find(connection: Connection, identity: str, dataset: Dataset, *, auditor: st
         )
     refined = Refined.of(stored)
     require_refinable(connection, refined)
+    require_step(plan, refined)
     return refined
+
+
+def _was_answered(connection: Connection, plan: Plan, dataset: Dataset, *, auditor: str) -> bool:
+    """Whether the very same was answered before, so that asking it again costs nothing."""
+    if plan.version is None:
+        return False
+    return releases.find_release(connection, plan.identity(auditor=auditor, dataset=dataset.name)) is not None
 
 
 def require_step(plan: Plan, refined: Refined) -> None:

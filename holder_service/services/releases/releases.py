@@ -18,7 +18,6 @@ from holder_service.domain.errors import (
     NotFound,
     VersionGone,
 )
-from holder_service.domain.ledger import Event
 from holder_service.keys.watch_seals import WatchSeals
 from holder_service.records.engines import Counts
 from holder_service.records.files import RecordFiles
@@ -29,17 +28,12 @@ from holder_service.services.datasets.column_jobs import Pace
 from holder_service.services.datasets.datasets import require_dataset, require_state
 from holder_service.services.ledger.key_rotation import Signer
 from holder_service.services.ledger.store import LedgerStore, Transaction
-from holder_service.services.releases import approvals, refining, rehearsals, watching
+from holder_service.services.releases import approvals, refining, rehearsals
 from holder_service.services.releases.approvals import Unapproved
-from holder_service.services.releases.asked import (
-    Asked,
-    AskedRelease,
-    named_columns,
-    price_asked,
-    require_small,
-)
-from holder_service.services.releases.priced_watch import PricedWatch
-from holder_service.services.releases.refining import Refined
+from holder_service.services.releases.asked import AskedRelease, Priced
+from holder_service.services.releases.charging import UnsignedRelease, answer_head, charge
+from holder_service.services.releases.holder_kind import PriceContext
+from holder_service.services.releases.holder_kinds import HOLDER_KINDS
 from holder_service.storage import ledger, releases
 from holder_service.storage.approvals import StoredApproval
 from holder_service.storage.database import Connection
@@ -47,37 +41,45 @@ from holder_service.storage.datasets import Dataset
 from holder_service.storage.ledger import AccountState
 from holder_service.storage.releases import Kind, ListedRelease, StoredRelease
 from shared.kinds.quotes import QuoteBase
-from shared.kinds.releases import AnswerToRequest, Entered, SerialisedAnswer
+from shared.kinds.registry import PLAN
+from shared.kinds.releases import SerialisedAnswer
+from shared.kinds.requests import ReleaseRequest
 from shared.privacy.amounts import Loss
-from shared.wire import limits, nonces
+from shared.wire import limits
 from shared.wire.canonical import canonical_bytes
 from shared.wire.identities import identity_of_document
 
 
-def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: Asked) -> QuoteBase:
+def quote(store: LedgerStore, *, auditor: str, dataset: str, asked: ReleaseRequest) -> QuoteBase:
     """Price what is asked. Touches neither records nor budget, and is the same whatever the records are.
 
     Raises:
         NotFound, PlanRefused: As for a release; of a plan that refines another all that keeps it from being refined.
     """
-    require_small(asked)
+    asked.require_small()
+    kind = HOLDER_KINDS[asked.kind]
     with store.database.read() as connection:
         declared = require_dataset(connection, dataset)
         relation = relation_of(connection, declared)
         terms = ledger.population_balance(connection, declared.population).terms
-        named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
+        named = columns.resolved(connection, asked.derived_columns, declared, auditor=auditor)
         version = asked.version if asked.version is not None else declared.version
         pinned = asked if version is None else asked.pinned(version)
-        again = asked.refines is not None and _was_answered(connection, pinned, auditor, dataset)
-        refined = _refined(connection, asked, declared, auditor, again=again)
-    priced = price_asked(pinned, declared, relation, named, refined, terms=terms)
+        refined = kind.refined(connection, pinned, declared, auditor=auditor)
+    priced: Priced = kind.price(pinned, PriceContext(declared, relation, terms, named, refined))
     of, charge = rehearsals.rehearsed(declared, priced.charge), rehearsals.charged(declared, priced.charge)
     quoted = priced.quote(version)
     return quoted if of is None else quoted.model_copy(update={"charge": charge, "rehearsal": of})
 
 
 def prepare(
-    store: LedgerStore, files: RecordFiles, *, auditor: str, dataset: str, asked: Asked, purpose: str | None = None
+    store: LedgerStore,
+    files: RecordFiles,
+    *,
+    auditor: str,
+    dataset: str,
+    asked: ReleaseRequest,
+    purpose: str | None = None,
 ) -> StoredRelease | StoredApproval | Unapproved | AskedRelease:
     """Everything that comes before the records: validate, find a stored answer, price, check budget and approval.
 
@@ -101,7 +103,8 @@ def prepare(
             refined before, is from before a restore, or about a dataset that was declared otherwise since; or it waits
             for an approval for another purpose.
     """
-    require_small(asked)
+    asked.require_small()
+    kind = HOLDER_KINDS[asked.kind]
     with store.database.read() as connection:
         state = require_state(connection, dataset, auditor, or_retired=True)
         declared = state.dataset
@@ -118,14 +121,14 @@ def prepare(
         if stored is None:
             _require_current(declared, version)
             _require_purpose(declared, purpose)
-            named = columns.resolved(connection, named_columns(asked), declared, auditor=auditor)
-            refined = _refined(connection, asked, declared, auditor)
-            priced = price_asked(pinned, declared, state.relation, named, refined, terms=state.cap.terms)
+            named = columns.resolved(connection, asked.derived_columns, declared, auditor=auditor)
+            refined = kind.refined(connection, pinned, declared, auditor=auditor)
+            priced = kind.price(pinned, PriceContext(declared, state.relation, state.cap.terms, named, refined))
             awaiting = AskedRelease(priced, auditor, identity, document, purpose)
             columns.require_usable(named, declared, files, now=store.clock())
             _require_funds(state, awaiting.charge, now=store.clock())
             _require_free_share(connection, awaiting)
-            _require_room(connection, awaiting)
+            kind.require_room(connection, priced, auditor=auditor, pace=None)
             found: StoredRelease | StoredApproval | Unapproved | AskedRelease
             found = approvals.permitted(connection, state, awaiting, now=store.clock())
         else:
@@ -154,7 +157,7 @@ def request_approval(
         access.require_in_force(transaction.connection, proof, now=transaction.now)
         if releases.find_release(transaction.connection, unapproved.asked.identity) is not None:
             raise Conflict("This request was answered in the meantime. Send it again to get the answer.")
-        state = _as_priced(transaction, unapproved.asked)
+        state = _as_priced(transaction, unapproved.asked, pace=None)
         return approvals.write_down(transaction, state, unapproved.asked, digests, in_full=in_full)
 
     return store.commit_shared(work)
@@ -192,18 +195,12 @@ def draw(asked: AskedRelease, *, engine: Counts, seals: WatchSeals) -> DrawnRele
         Unavailable: The records cannot be read.
     """
     priced = asked.priced
-    head = AnswerToRequest(
-        id=asked.identity,
-        dataset=priced.dataset.name,
-        version=priced.asked.pinned_version,
-        auditor=asked.auditor,
-        relation=priced.relation.name,
-        nonce=nonces.draw_nonce(),
-        charge=asked.charge,
-        rehearsal=rehearsals.rehearsed(priced.dataset, priced.charge),
-    )
+    head = answer_head(
+        priced.dataset, identity=asked.identity, version=priced.asked.pinned_version, auditor=asked.auditor,
+        relation=priced.relation, price=priced.charge,
+    )  # fmt: skip
     answer = priced.answer(head, engine)
-    sealed = watching.begun(priced, asked.identity, seals) if isinstance(priced, PricedWatch) else None
+    sealed = HOLDER_KINDS[priced.asked.kind].sealed(priced, asked.identity, seals)
     return DrawnRelease(asked, SerialisedAnswer.of(answer, at_hand={priced.asked.kind: asked.document}), sealed)
 
 
@@ -244,51 +241,30 @@ def _charge(
     if stored is not None:
         transaction.rest_on(stored.sequence)
         return EnteredRelease(stored, new=False)
-    state = _as_priced(transaction, asked)
+    state = _as_priced(transaction, asked, pace)
     dataset = state.dataset
-    if isinstance(priced, PricedWatch):
-        watching.require_room(transaction.connection, priced, auditor=asked.auditor, pace=pace)
     if dataset.rehearsal is not None:
         transaction.require_few("rehearsal", population=dataset.population, actor=asked.auditor, whose="free answers")
     approval = approvals.require_approved(transaction.connection, state, asked, now=transaction.now)
-    account, cap = state.account.charged(asked.charge), state.cap.charged(asked.charge)
-    pair = transaction.once(signing.in_force)  # asked under the lock: a rotation may have come between
-    entry = transaction.append(
-        rehearsals.answered(
-            dataset,
-            Event(
-                "charge", actor=asked.auditor, population=dataset.population, dataset=dataset.name,
-                auditor=asked.auditor, subject=asked.identity, answer=drawn.answer.digest, loss=asked.charge,
-                cap=cap, account=account, detail=_detail(asked, approval),
-            ),
-        )
+    unsigned = UnsignedRelease(
+        id=asked.identity, kind=priced.asked.kind, auditor=asked.auditor, dataset=dataset.name,
+        version=priced.asked.pinned_version, answer=drawn.answer,
+        refines=None if priced.refined is None else priced.refined.id,
     )  # fmt: skip
-    entered = Entered(
-        created=transaction.now,
-        remaining=account.remaining(transaction.now),
-        ledger=entry.position,
-        key=pair.id,
-    )
-    stored = StoredRelease(
-        id=asked.identity, auditor=asked.auditor, dataset=dataset.name, version=priced.asked.pinned_version,
-        sequence=entry.sequence, created=entry.at, body=drawn.answer.signed(entered, pair.sign_bytes),
-        kind=priced.asked.kind, refines=priced.asked.refines,
-    )  # fmt: skip
-    releases.store(transaction.connection, stored)
+    stored = charge(transaction, state, unsigned, loss=asked.charge, detail=_detail(asked, approval), signing=signing)
     if approval is not None:
         approvals.answered(transaction.connection, approval)
-    if drawn.sealed is not None and isinstance(priced, PricedWatch):
-        watching.keep(transaction, stored, priced, drawn.sealed, pace)
+    HOLDER_KINDS[priced.asked.kind].entered(transaction, stored, priced, drawn.sealed, pace)
     return EnteredRelease(stored, new=True)
 
 
-def _as_priced(transaction: Transaction, asked: AskedRelease) -> AccountState:
+def _as_priced(transaction: Transaction, asked: AskedRelease, pace: Pace | None) -> AccountState:
     """What a priced request is charged against, if nothing that its price and admission rest on has changed since."""
     priced = asked.priced
     state = require_state(transaction.connection, priced.dataset.name, asked.auditor)
     dataset = state.dataset
     _require_current(dataset, priced.asked.version)
-    columns.resolved(transaction.connection, named_columns(priced.asked), dataset, auditor=asked.auditor)
+    columns.resolved(transaction.connection, priced.asked.derived_columns, dataset, auditor=asked.auditor)
     if priced.refined is not None:
         refining.require_refinable(transaction.connection, priced.refined)
     if state.relation != priced.relation:
@@ -302,7 +278,8 @@ def _as_priced(transaction: Transaction, asked: AskedRelease) -> AccountState:
     _require_purpose(dataset, asked.purpose)
     _require_funds(state, asked.charge, now=transaction.now)
     _require_free_share(transaction.connection, asked)
-    _require_room(transaction.connection, asked)
+    kind = HOLDER_KINDS[priced.asked.kind]
+    kind.require_room(transaction.connection, priced, auditor=asked.auditor, pace=pace)
     return state
 
 
@@ -334,33 +311,14 @@ def page(store: LedgerStore, *, auditor: str, dataset: str, kind: Kind, after: i
         return [one._replace(rehearsal_of=of) for one in found]
 
 
-def _refined(
-    connection: Connection, asked: Asked, dataset: Dataset, auditor: str, *, again: bool = False
-) -> Refined | None:
-    """The release that a plan refines, if it refines one; `again` if that was answered before."""
-    if asked.refines is None:
-        return None
-    refined = refining.find(connection, asked.refines, dataset, auditor=auditor, again=again)
-    if not again:
-        refining.require_step(asked, refined)
-    return refined
-
-
-def _was_answered(connection: Connection, pinned: Asked, auditor: str, dataset: str) -> bool:
-    """Whether the very same was answered before, so that asking it again costs nothing."""
-    if pinned.version is None:
-        return False
-    return releases.find_release(connection, pinned.identity(auditor=auditor, dataset=dataset)) is not None
-
-
 def _detail(release: AskedRelease, approval: StoredApproval | None) -> dict[str, str | int | None]:
     """What the entry of a charge says of what was asked, but for its identity; of most plans nothing.
 
     Where it had to be approved it names the entry of the decision.
     """
-    asked = release.priced.asked
-    kind: dict[str, str | int | None] = {} if asked.kind == "plan" else {"asked": asked.kind}
-    refines = {} if asked.refines is None else {"refines": asked.refines}
+    priced = release.priced
+    kind: dict[str, str | int | None] = {} if priced.asked.kind == PLAN.name else {"asked": priced.asked.kind}
+    refines = {} if priced.refined is None else {"refines": priced.refined.id}
     return {**kind, **refines, **({} if release.purpose is None else {"purpose": release.purpose})} | (
         {} if approval is None else {"approval": approval.decision}
     )
@@ -414,12 +372,6 @@ def _require_free_share(connection: Connection, asked: AskedRelease) -> None:
             f"{limits.FREE_BYTES_MAX} bytes, the maximum. You can still repeat answered requests. For "
             "more, ask the administrator for another account."
         )
-
-
-def _require_room(connection: Connection, asked: AskedRelease) -> None:
-    """Refuse a watch to an auditor who has as many open ones about the dataset as anybody gets."""
-    if isinstance(asked.priced, PricedWatch):
-        watching.require_number(connection, auditor=asked.auditor, dataset=asked.priced.dataset.name)
 
 
 def _is_nearly_free(charge: Loss) -> bool:

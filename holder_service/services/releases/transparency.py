@@ -16,6 +16,8 @@ from typing import Final
 from holder_service.domain.errors import NotFound
 from holder_service.domain.ledger import Balance, Entry, Kind
 from holder_service.services.ledger.store import LedgerStore
+from holder_service.services.releases.holder_kind import PublishedMethod
+from holder_service.services.releases.holder_kinds import HOLDER_KINDS
 from holder_service.storage import datasets, ledger, ledger_views, metadata, releases
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset, Population
@@ -24,8 +26,8 @@ from holder_service.storage.ledger_views import EntryFilter
 from holder_service.storage.releases import StoredRelease
 from shared.contract.meaning import Meaning, meaning
 from shared.contract.metadata import DatasetMetadata
+from shared.kinds.registry import kind_of_entry
 from shared.kinds.releases import LedgerPosition
-from shared.kinds.watches import ANSWER_KIND
 from shared.privacy.amounts import NO_LOSS, Loss
 
 DECISIONS: Final[tuple[Kind, ...]] = (
@@ -33,15 +35,13 @@ DECISIONS: Final[tuple[Kind, ...]] = (
     "overlap-look", "metadata", "approval-required",
 )  # fmt: skip
 """Kinds of entries that say what was decided about the dataset's people, or that bear on trust in the ledger."""
-_MECHANISM_OF_STEP: Final = {"counts": "laplace", "sums": "laplace", "choices": "permute_and_flip"}
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedRelease:
-    """A release: its entry, the records' version, by what attributes people were counted, and with what mechanisms.
+    """A release: its entry, the records' version, by what attributes people were counted, and how it was made.
 
     Attributes:
-        algorithm: Of a training, how its model was learned; `None` of a plan.
         refines: The number of the entry of the release that it refines, if it refines one.
         purpose: What it was asked for, in the auditor's words.
     """
@@ -49,8 +49,7 @@ class ReportedRelease:
     entry: Entry
     version: int
     sensitive: tuple[str, ...]
-    mechanisms: tuple[str, ...]
-    algorithm: str | None = None
+    method: PublishedMethod
     refines: int | None = None
 
     @property
@@ -123,7 +122,9 @@ def transparency_report(store: LedgerStore, dataset: str, *, organisation: str |
             population_spent=balance.spent,
             meaning=_meaning(population, balance, declared, others),
             releases=tuple(
-                _reported(connection, [entry for entry in charges if entry.event.detail.get("asked") != ANSWER_KIND])
+                _reported(
+                    connection, [entry for entry in charges if kind_of_entry(entry.event.detail).request is not None]
+                )
             ),
             decisions=tuple(_decisions(connection, declared, upto=head.sequence)),
         )
@@ -167,20 +168,12 @@ def _reported_one(entry: Entry, found: Mapping[str, StoredRelease]) -> ReportedR
     if stored is None:
         raise NotFound(f"The release of entry {entry.sequence} is not stored. Run `holder ledger verify` for details.")
     release = json.loads(stored.body)
-    asked = release[stored.kind]
-    is_training = stored.kind == "training"
-    if is_training:
-        mechanisms = {_MECHANISM_OF_STEP[step["measures"]] for step in release["steps"]}
-    elif stored.kind == "watch":
-        mechanisms = {"sparse_vector"}
-    else:
-        mechanisms = {batch["mechanism"]["name"] for batch in asked["batches"]}
+    method = HOLDER_KINDS[stored.kind].published(release)
     refined = found.get(str(entry.event.detail.get("refines")))
     return ReportedRelease(
         entry=entry,
         version=stored.version,
-        sensitive=tuple(asked["sensitive"]),
-        mechanisms=tuple(sorted(mechanisms)),
-        algorithm=asked["algorithm"]["name"] if is_training else None,
+        sensitive=tuple(release[stored.kind]["sensitive"]),
+        method=method,
         refines=None if refined is None else refined.sequence,
     )

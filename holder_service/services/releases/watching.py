@@ -15,7 +15,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from holder_service.domain.column_times import due_after
 from holder_service.domain.errors import Conflict, NoRecords, NotFound, VersionGone
@@ -29,14 +29,15 @@ from holder_service.services.datasets.column_jobs import Pace
 from holder_service.services.datasets.datasets import require_state
 from holder_service.services.ledger.key_rotation import Signer
 from holder_service.services.ledger.store import LedgerStore, Transaction
-from holder_service.services.releases import rehearsals
+from holder_service.services.releases.charging import UnsignedRelease, answer_head, charge, enter_signed
 from holder_service.services.releases.priced_watch import PricedWatch
 from holder_service.storage import accounts, datasets, ledger, releases, watches
 from holder_service.storage.database import Connection
 from holder_service.storage.datasets import Dataset
 from holder_service.storage.releases import StoredRelease
 from holder_service.storage.watches import Statement, StoredWatch
-from shared.kinds.releases import AnswerToRequest, Entered, SerialisedAnswer
+from shared.contract.relations import NeighbouringRelation
+from shared.kinds.releases import AnswerToRequest, SerialisedAnswer
 from shared.kinds.watches import (
     ANSWER_KIND,
     SKIP_KIND,
@@ -50,7 +51,8 @@ from shared.kinds.watches import (
     statement_identity,
 )
 from shared.privacy.amounts import NO_LOSS
-from shared.wire import limits, nonces
+from shared.wire import limits
+from shared.wire.identities import KindName
 from shared.wire.problems import PlanRefused
 
 _log: Final = logging.getLogger(__name__)
@@ -60,11 +62,9 @@ _log: Final = logging.getLogger(__name__)
 class DrawnAnswer:
     """A watch's answer that is not entered yet: nothing of it may be seen before."""
 
-    version: int
-    identity: str
+    release: UnsignedRelease
     changed: bool
     sealed: bytes
-    answer: SerialisedAnswer
 
 
 def keep(transaction: Transaction, release: StoredRelease, priced: PricedWatch, sealed: bytes, pace: Pace) -> None:
@@ -189,17 +189,10 @@ def draw(store: LedgerStore, watch: StoredWatch, *, engine: Counts, seals: Watch
         _log.error("the state of a watch cannot be read")
         return "state"
     answered = priced.mechanism.answered(SparseVectorState(state.noisy_threshold), distance)
-    said = WatchAnswer(
-        **_head(
-            watch, dataset, watch.version, relation.name,
-            statement_identity(
-                ANSWER_KIND, watch.id, auditor=watch.auditor, dataset=watch.dataset, version=watch.version
-            ),
-        ),
-        watch_answer=WatchStatement(watch=watch.id, changed=answered.is_changed),
-    )  # fmt: skip
+    head = _head(ANSWER_KIND, watch, dataset, watch.version, relation)
+    said = WatchAnswer(**dict(head), watch_answer=WatchStatement(watch=watch.id, changed=answered.is_changed))
     sealed = seals.seal(watch.id, SealedState(state.noisy_threshold, answered.is_changed))
-    return DrawnAnswer(watch.version, said.id, answered.is_changed, sealed, SerialisedAnswer.of(said))
+    return DrawnAnswer(_unsigned(watch, said), answered.is_changed, sealed)
 
 
 def enter(transaction: Transaction, watch: StoredWatch, drawn: DrawnAnswer | SkipReason, signing: Signer) -> None:
@@ -258,24 +251,26 @@ def _first(connection: Connection, watch: StoredWatch) -> int:
     return (watch.version or 1) if release is None else release.version
 
 
-def _head(watch: StoredWatch, dataset: Dataset, version: int, relation: str, identity: str) -> dict[str, Any]:
-    """What a release of a watch says before what it is about."""
-    head = AnswerToRequest(
-        id=identity, dataset=watch.dataset, version=version, auditor=watch.auditor, relation=relation,
-        nonce=nonces.draw_nonce(), charge=NO_LOSS, rehearsal=rehearsals.rehearsed(dataset, NO_LOSS),
-    )  # fmt: skip
-    return dict(head)
+def _head(
+    kind: KindName, watch: StoredWatch, dataset: Dataset, version: int, relation: NeighbouringRelation
+) -> AnswerToRequest:
+    """What a statement of a watch says before what it is about: it costs nothing."""
+    identity = statement_identity(kind, watch.id, auditor=watch.auditor, dataset=watch.dataset, version=version)
+    return answer_head(
+        dataset, identity=identity, version=version, auditor=watch.auditor, relation=relation, price=NO_LOSS
+    )
+
+
+def _unsigned(watch: StoredWatch, said: AnswerToRequest) -> UnsignedRelease:
+    """A statement of a watch, serialised once."""
+    answer = SerialisedAnswer.of(said)
+    return UnsignedRelease(said.id, said.kind, watch.auditor, watch.dataset, said.version, answer, watch=watch.id)
 
 
 def _enter_answer(transaction: Transaction, watch: StoredWatch, drawn: DrawnAnswer, signing: Signer) -> None:
     """Append the entry of an answer, which charges nothing, and store it signed."""
     state = require_state(transaction.connection, watch.dataset, watch.auditor)
-    event = Event(
-        "charge", actor=watch.auditor, population=state.dataset.population, dataset=watch.dataset,
-        auditor=watch.auditor, subject=drawn.identity, answer=drawn.answer.digest, loss=NO_LOSS,
-        cap=state.cap, account=state.account, detail={"asked": ANSWER_KIND, "watch": watch.id},
-    )  # fmt: skip
-    _store(transaction, watch, rehearsals.answered(state.dataset, event), drawn.answer, signing)
+    charge(transaction, state, drawn.release, loss=NO_LOSS, detail=_detail(drawn.release), signing=signing)
 
 
 def _skip(
@@ -284,38 +279,21 @@ def _skip(
     """Enter and sign that versions, from the first to the last, are not answered, and why."""
     state = require_state(transaction.connection, watch.dataset, watch.auditor, or_retired=True)
     first, last = versions
-    identity = statement_identity(SKIP_KIND, watch.id, auditor=watch.auditor, dataset=watch.dataset, version=last)
-    said = SerialisedAnswer.of(
-        WatchSkipped(
-            **_head(watch, state.dataset, last, state.relation.name, identity),
-            watch_skip=WatchSkip(watch=watch.id, first=first, last=last, reason=reason),
-        )
-    )
+    head = _head(SKIP_KIND, watch, state.dataset, last, state.relation)
+    skipped = WatchSkipped(**dict(head), watch_skip=WatchSkip(watch=watch.id, first=first, last=last, reason=reason))
+    unsigned = _unsigned(watch, skipped)
     invented = state.dataset.rehearsal is not None
     event = Event(
         "watch-skipped", actor=watch.auditor, population=state.dataset.population, dataset=watch.dataset,
-        auditor=None if invented else watch.auditor, subject=identity, answer=said.digest, cap=state.cap,
-        account=None if invented else state.account, detail={"asked": SKIP_KIND, "watch": watch.id},
+        auditor=None if invented else watch.auditor, subject=unsigned.id, answer=unsigned.answer.digest, cap=state.cap,
+        account=None if invented else state.account, detail=_detail(unsigned),
     )  # fmt: skip
-    _store(transaction, watch, event, said, signing)
+    enter_signed(transaction, event, unsigned, state.account, signing)
 
 
-def _store(transaction: Transaction, watch: StoredWatch, event: Event, said: SerialisedAnswer, signing: Signer) -> None:
-    """Append an entry and store the signed release that it is about."""
-    state = require_state(transaction.connection, watch.dataset, watch.auditor, or_retired=True)
-    pair = transaction.once(signing.in_force)
-    entry = transaction.append(event)
-    entered = Entered(
-        created=transaction.now, remaining=state.account.remaining(transaction.now), ledger=entry.position, key=pair.id
-    )
-    releases.store(
-        transaction.connection,
-        StoredRelease(
-            id=str(event.subject), auditor=watch.auditor, dataset=watch.dataset, version=int(said.members["version"]),
-            sequence=entry.sequence, created=entry.at, body=said.signed(entered, pair.sign_bytes),
-            kind=ANSWER_KIND if event.detail["asked"] == ANSWER_KIND else SKIP_KIND, watch=watch.id,
-        ),
-    )  # fmt: skip
+def _detail(release: UnsignedRelease) -> dict[str, str | None]:
+    """What the entry of a statement says of it."""
+    return {"asked": release.kind, "watch": release.watch}
 
 
 @dataclass(frozen=True, slots=True)

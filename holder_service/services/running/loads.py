@@ -14,7 +14,7 @@ from holder_service.records.progress import LoadState, Report, unseen
 from holder_service.services.datasets.column_jobs import Pace, begin_again
 from holder_service.services.datasets.datasets import read_dataset, require_dataset, require_real
 from holder_service.services.ledger.store import LedgerStore, Transaction
-from holder_service.services.releases import watching
+from holder_service.services.releases.holder_kinds import HOLDER_KINDS
 from holder_service.storage import datasets, ledger
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
@@ -139,7 +139,8 @@ def _record_version(
             detail={"records_file": encoded, "people_file": people},
         )
     )  # fmt: skip
-    watching.begin_again(transaction, after, pace)
+    for kind in HOLDER_KINDS.values():
+        kind.after_load(transaction, after, pace)
     return version, now, begin_again(transaction, after, pace)
 
 

@@ -26,23 +26,18 @@ from holder_service.records.formats import Upload
 from holder_service.services.accounts import access
 from holder_service.services.datasets import budgets, datasets
 from holder_service.services.releases import releases
-from holder_service.services.releases.asked import Asked, AskedRelease, Priced
-from holder_service.services.releases.priced import PricedPlan
-from holder_service.services.releases.priced_training import PricedTraining
+from holder_service.services.releases.asked import AskedRelease
 from holder_service.services.running import loads
 from holder_service.services.running.holder import Holder, initialise
 from holder_service.services.work.measured_requests import COLUMNS, FREQUENT, of_rows, plans, trainings
 from holder_service.settings.holder import Settings
 from shared.contract.datasets import BudgetGrant, DatasetDeclaration, NewAuditor
 from shared.contract.rules import Cell
-from shared.kinds.plans import Plan
-from shared.kinds.trainings import Training
+from shared.kinds.requests import ReleaseRequest
 
 AUDITOR: Final = "calibration"
 MARGIN: Final = 1.5
 """What the middle of the measured times is raised by; what is rarer than that, pauses, is measured apart."""
-CANDIDATES: Final = 8
-"""So many a node is supposed to have, at least, when noise is drawn for itself."""
 AMPLE: Final = {"epsilon": "999", "delta": "0.9"}
 
 
@@ -105,10 +100,10 @@ def measure(served: Settings, *, records: Sequence[int], runs: int) -> Iterator[
                     dataset = f"{rows}-{number}"
                     _load(holder, dataset, number, root / "people.csv", aggregates=rows == "rows")
                     asked = {**plans(), **trainings()} if rows == "people" else of_rows(plans())
-                    for document in () if index else asked.values():
-                        _run(holder, _asked(document), dataset)  # a cluster's first jobs take much longer
-                    for name, document in asked.items():
-                        every = (_asked({**document, "draw": draw}) for draw in range(1, runs + 2))
+                    for request in () if index else asked.values():
+                        _run(holder, request, dataset)  # a cluster's first jobs take much longer
+                    for name, request in asked.items():
+                        every = (read_anew(request, draw) for draw in range(1, runs + 2))
                         _, *ran = (_run(holder, one, dataset) for one in every)
                         yield Measured(name, number, ran[0][0], [took_ms for _, took_ms in ran])
                     datasets.retire(holder.store, actor=AUDITOR, name=dataset, files=holder.files)
@@ -182,7 +177,7 @@ class _Timed:
             self.took_ms += 1000 * (time.perf_counter() - begun_s)
 
 
-def _run(holder: Holder, document: Asked, dataset: str) -> tuple[tuple[PlanSize, ...], Work]:
+def _run(holder: Holder, request: ReleaseRequest, dataset: str) -> tuple[tuple[PlanSize, ...], Work]:
     """Prepare and draw; noise is drawn once more for itself, and taken off the whole as the counting is.
 
     Nothing is entered: what follows the deadline takes no part in it. What a learner takes for itself cannot be seen
@@ -190,43 +185,27 @@ def _run(holder: Holder, document: Asked, dataset: str) -> tuple[tuple[PlanSize,
     """
     timed = _Timed(holder.engine)
     clock_s = [time.perf_counter()]
-    asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, asked=document)
+    asked = releases.prepare(holder.store, holder.files, auditor=AUDITOR, dataset=dataset, asked=request)
     if not isinstance(asked, AskedRelease):
         raise TypeError("Nothing is asked here twice, and nothing needs an approval.")
     priced = asked.priced
     clock_s.append(time.perf_counter())
-    sizes = _noise_drawn(priced)
+    sizes = priced.draw_noise()
     clock_s.append(time.perf_counter())
     releases.draw(asked, engine=timed, seals=holder.seals)
     clock_s.append(time.perf_counter())
     pricing, noise, drawing = (1000 * (end - start) for start, end in itertools.pairwise(clock_s))
     writing = max(drawing - timed.took_ms - noise, 0)
-    if isinstance(priced, PricedTraining):
+    if priced.learns:
         modelled = _modelled_ms(sizes, priced.dataset.records_max)
         learning = (pricing + writing) / (modelled.pricing + modelled.writing)
         pricing, writing = learning * modelled.pricing, learning * modelled.writing
     return sizes, Work(pricing, starting=0, counting=timed.took_ms, noise=noise, writing=writing, pauses=0)
 
 
-def _noise_drawn(priced: Priced) -> tuple[PlanSize, ...]:
-    """Draw as much noise as an answer gets, and give the sizes of what it is about."""
-    if isinstance(priced, PricedPlan):
-        for batch in priced.batches:
-            batch.mechanism.release([0] * (len(batch.batch.cells) * len(priced.groups)))
-        return (priced.size,)
-    if not isinstance(priced, PricedTraining):
-        raise TypeError("Only plans and trainings can be requested here.")
-    for step in priced.steps:
-        if step.measures == "choices":
-            # Of each cell that is scored there is a candidate, and not fewer; all nodes have some.
-            step.choice(priced.relation).choose([[0] * CANDIDATES] * (step.size.counts["choice"] // CANDIDATES))
-        else:
-            step.noise(priced.relation).release([0] * step.size.counts["laplace"])
-    return tuple(step.size for step in priced.steps)
-
-
-def _asked(document: dict[str, Any]) -> Asked:
-    return (Training if "algorithm" in document else Plan).model_validate(document)
+def read_anew(request: ReleaseRequest, draw: int) -> ReleaseRequest:
+    """Another draw of a request, as it is after it was sent: what it works out of itself once is part of the work."""
+    return type(request).model_validate({**request.document(), "draw": draw})
 
 
 def _load(holder: Holder, name: str, people: int, source: Path, *, aggregates: bool) -> None:

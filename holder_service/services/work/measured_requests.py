@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from holder_service.learning.learners import LEARNERS
+from shared.kinds.plans import Plan
+from shared.kinds.requests import ReleaseRequest
+from shared.kinds.trainings import Training
 
 COLUMNS: Final = 12
 FREQUENT: Final = 0.5
 """The number that half of the people have; rules cut right below and above it."""
 
 
-def plans() -> dict[str, dict[str, Any]]:
+def plans() -> dict[str, ReleaseRequest]:
     """Plans small and large, a tree and no tree, disjoint and overlapping, by every mechanism that draws noise."""
     laplace: dict[str, Any] = {"name": "laplace"}
     # This range is the smallest for its epsilon: draws are rejected most often.
@@ -24,7 +27,7 @@ def plans() -> dict[str, dict[str, Any]]:
         [{"column": f"x{column}", "op": "le", "value": rng.random()} for column in rng.sample(range(COLUMNS), 6)]
         for _ in range(512)
     ]
-    plans = {
+    plans: dict[str, ReleaseRequest] = {
         "everybody, laplace": _plan([[]], laplace),
         "1024 leaves, laplace": _plan(_leaves(1024, rng), laplace),
         "48 overlapping cells": _plan([[]] * 48, laplace),
@@ -35,26 +38,26 @@ def plans() -> dict[str, dict[str, Any]]:
     return plans
 
 
-def of_rows(every: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def of_rows(every: Mapping[str, ReleaseRequest]) -> dict[str, ReleaseRequest]:
     """Those whose counts are most of the work, of rows that stand for people."""
     return {f"{name}, rows": every[name] for name in ("48 overlapping cells", "64 leaves, laplace")}
 
 
-def trainings() -> dict[str, dict[str, Any]]:
+def trainings() -> dict[str, ReleaseRequest]:
     """One by each algorithm, of six features in four bins each."""
     features = [{"column": f"x{column}", "cuts": [0.25, FREQUENT, 0.75]} for column in range(6)]
     asked = {"label": "label", "sensitive": ["half"], "features": features, "epsilon": "0.1"}
-    return {f"training, {name}": {**asked, "algorithm": {"name": name}} for name in LEARNERS}
+    return {f"training, {name}": Training.model_validate({**asked, "algorithm": {"name": name}}) for name in LEARNERS}
 
 
-def _plan(rules: Sequence[list[dict[str, Any]]], mechanism: dict[str, Any], cells: int | None = None) -> dict[str, Any]:
+def _plan(rules: Sequence[list[dict[str, Any]]], mechanism: dict[str, Any], cells: int | None = None) -> Plan:
     """A plan of one batch at the smallest epsilon, whose noise takes longest: a cell for each rule, or so many."""
     dealt: list[list[dict[str, Any]]] = [[] for _ in range(cells or len(rules))]
     for rule, cell in zip(rules, itertools.cycle(dealt), strict=False):
         cell.append({"all_of": rule})
     documents = [{"id": str(index), "any_of": cell} for index, cell in enumerate(dealt)]
     batch = {"name": "batch", "mechanism": mechanism, "epsilon": "0.001", "cells": documents}
-    return {"sensitive": ["group"], "batches": [batch]}
+    return Plan.model_validate({"sensitive": ["group"], "batches": [batch]})
 
 
 def _leaves(number: int, rng: random.Random) -> list[list[dict[str, Any]]]:

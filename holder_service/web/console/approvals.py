@@ -10,14 +10,13 @@ from holder_service.services.datasets import datasets
 from holder_service.services.releases import approvals, releases
 from holder_service.services.releases.approvals import ApprovalInFull
 from holder_service.storage.approvals import IN_FORCE
-from holder_service.web.console.asked import asked_facts, asked_parts
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, OfficerVisit, Visit, Visitor, or_again
-from holder_service.web.console.words import loss
+from holder_service.web.console.words import loss, summary_facts
 from holder_service.web.edge.column_files import column_file
 from holder_service.web.edge.dependencies import PathColumn
 from shared.contract.approvals import OPEN, ApprovalDecision
-from shared.kinds.plans import Quote
+from shared.kinds.summaries import RequestSummary
 from shared.wire.problems import PlanRefused
 
 SHOWN_MAX = 200
@@ -39,9 +38,10 @@ def show_request(visit: Visitor, request: Request) -> Response:
     """One request: who asks what, what for, at what price, and what would be left."""
     found = approvals.in_full(visit.store, request, apart=visit.holder.reading)
     words = datasets.metadata_of(visit.store, found.dataset)
+    summary = _summary(visit, found)
     return visit.page(
-        "approval.html.j2", section="approvals", one=found, words=words, facts=asked_facts(found.asked, words),
-        parts=asked_parts(found.asked, _quoted(visit, found)),
+        "approval.html.j2", section="approvals", one=found, words=words, summary=summary,
+        facts=[] if summary is None else summary_facts(summary, words),
         is_open=found.state in OPEN, may_be_decided=found.state in IN_FORCE,
         names=access.display_names(visit.store),
     )  # fmt: skip
@@ -69,12 +69,15 @@ def decide(visit: OfficerVisit, request: Request, form: CheckedForm) -> Response
     return visit.done(f"{ROOT}/approvals", said)
 
 
-def _quoted(visit: Visit, one: ApprovalInFull) -> Quote | None:
-    """What the holder quotes for the plan now; `None` if it is none, or can be asked no more."""
-    if one.plan is None or one.state not in OPEN:
+def _summary(visit: Visit, one: ApprovalInFull) -> RequestSummary | None:
+    """What is asked, with what the holder quotes for it now, if it can still be asked; `None` once it is deleted."""
+    if one.request is None:
         return None
+    summary = one.request.summary()
+    if one.state not in OPEN:
+        return summary
     try:
-        quoted = releases.quote(visit.store, auditor=one.auditor, dataset=one.dataset, asked=one.plan)
+        quoted = releases.quote(visit.store, auditor=one.auditor, dataset=one.dataset, asked=one.request)
     except (HolderError, PlanRefused):
-        return None
-    return quoted if isinstance(quoted, Quote) else None
+        return summary
+    return summary.quoted(quoted.part_facts)

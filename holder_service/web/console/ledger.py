@@ -19,7 +19,6 @@ from holder_service.services.releases import questions
 from holder_service.services.running import overview
 from holder_service.storage import datasets
 from holder_service.storage.ledger_views import EntryFilter
-from holder_service.web.console.asked import asked_facts, asked_parts
 from holder_service.web.console.forms import read_timestamp
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import (
@@ -31,7 +30,9 @@ from holder_service.web.console.session import (
     Visitor,
     or_again,
 )
+from holder_service.web.console.words import summary_facts
 from shared.contract.datasets import Restore
+from shared.kinds.registry import kind_of_entry
 from shared.wire import limits
 
 PAGE_ENTRIES: Final = 50
@@ -82,10 +83,11 @@ def show_entry(visit: Visitor, sequence: Annotated[int, Path(ge=1, le=limits.INT
     """All that an entry holds, and what was asked for a charge."""
     entry = overview.entry(visit.store, sequence)
     question = questions.find_question(visit.store, sequence)
-    facts = [] if question is None else asked_facts(question.asked, metadata_of(visit.store, question.dataset))
+    summary = None if question is None else question.request.summary()
+    words = None if question is None else metadata_of(visit.store, question.dataset)
     return visit.page(
-        "entry.html.j2", section="ledger", entry=entry, question=question, facts=facts,
-        parts=[] if question is None else asked_parts(question.asked),
+        "entry.html.j2", section="ledger", entry=entry, kind=kind_of_entry(entry.event.detail), question=question,
+        summary=summary, facts=[] if summary is None or words is None else summary_facts(summary, words),
         document=json.dumps(entry.document(), indent=2, ensure_ascii=False),
         head=ledger_reading.head(visit.store).sequence, names=access.display_names(visit.store),
     )  # fmt: skip

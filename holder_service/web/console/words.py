@@ -8,9 +8,11 @@ from typing import Final
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.second_officers import change_words
 from holder_service.records.progress import Phase
+from shared.contract.metadata import DatasetMetadata
 from shared.contract.notices import Notice
-from shared.kinds.watches import ANSWER_KIND
-from shared.privacy.amounts import NO_LOSS, Loss, format_nano
+from shared.kinds.registry import kind_of_entry
+from shared.kinds.summaries import Fact, RequestSummary
+from shared.privacy.amounts import NO_LOSS, Loss
 
 LOAD_WORDS: Final[Mapping[Phase, str]] = MappingProxyType(
     {
@@ -23,9 +25,6 @@ LOAD_WORDS: Final[Mapping[Phase, str]] = MappingProxyType(
 )
 """What a load that is under way does."""
 _NO_WORDS: Final[Mapping[str, str]] = MappingProxyType({})
-_FOR: Final[Mapping[str, str]] = MappingProxyType(
-    {"training": ", for a model learned from it", "watch": ", for a verdict that is watched"}
-)
 
 
 def beside(name: str | None, words: str | None) -> str:
@@ -37,6 +36,13 @@ def _isolated(words: str) -> str:
     """Words between others; those written from right to left would turn the order of what stands beside them."""
     turning = any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in words)
     return f"\N{FIRST STRONG ISOLATE}{words}\N{POP DIRECTIONAL ISOLATE}" if turning else words
+
+
+def summary_facts(summary: RequestSummary, words: DatasetMetadata) -> list[Fact]:
+    """What holds for all parts of a request: the sensitive columns first, by their titles."""
+    titles = {name: column.title for name, column in words.columns.items()}
+    columns = ", ".join(beside(name, titles.get(name)) for name in summary.sensitive)
+    return [("Sensitive columns", columns), *summary.facts]
 
 
 def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) -> str:
@@ -91,9 +97,10 @@ def _what_happened(event: Event, display_names: Mapping[str, str]) -> str:
         case "budget":
             return f"Budget of {account(event.auditor)} set to {_limit(granted)}{_until(granted.expires)}"
         case "charge":
-            if detail.get("asked") == ANSWER_KIND:
+            kind = kind_of_entry(detail)
+            if kind.request is None:
                 return f"A watch of {account(event.auditor)} about {event.dataset} was answered; that costs nothing"
-            what = _FOR.get(str(detail.get("asked")), "")
+            what = f", for {kind.charged_for}" if kind.charged_for else ""
             what = ", to refine an answer" if "refines" in detail else what
             what += f", for “{_isolated(detail['purpose'])}”" if "purpose" in detail else ""
             return f"{account(event.auditor)} was charged {loss(event.loss)} about {event.dataset}{what}"
@@ -170,12 +177,8 @@ def notice_words(notice: Notice) -> str:
 
 
 def loss(amount: Loss) -> str:
-    """A privacy loss in words: "ε 0.1", with δ where there is one; or "ρ 0.005 (ε 0.43 at δ 0.000001)"."""
-    if amount.rho_nano is not None:
-        reading = f"ε {format_nano(amount.epsilon_nano)} at δ {format_nano(amount.delta_nano)}"
-        return f"ρ {format_nano(amount.rho_nano)} ({reading})"
-    epsilon = f"ε {format_nano(amount.epsilon_nano)}"
-    return f"{epsilon}, δ {format_nano(amount.delta_nano)}" if amount.delta_nano else epsilon
+    """A privacy loss as people read it."""
+    return amount.symbols
 
 
 def _limit(balance: Balance | None) -> str:

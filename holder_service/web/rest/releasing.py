@@ -11,7 +11,6 @@ from holder_service.domain.errors import ColumnNotReady
 from holder_service.services.accounts.access import Caller
 from holder_service.services.releases import approvals, releases
 from holder_service.services.releases.approvals import Unapproved
-from holder_service.services.releases.asked import Asked
 from holder_service.services.running.holder import Holder
 from holder_service.storage.approvals import StoredApproval
 from holder_service.storage.releases import StoredRelease
@@ -20,6 +19,7 @@ from holder_service.web.edge.public_times import wait_until_public
 from holder_service.web.edge.release_rooms import ReleaseRooms
 from holder_service.web.edge.telemetry import note_release
 from shared.contract.approvals import Approval
+from shared.kinds.requests import ReleaseRequest
 from shared.wire.text import Words
 
 APPROVAL: Final[dict[str, Any]] = {
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 async def released(
     holder: Holder, rooms: ReleaseRooms, caller: Caller, *,
-    dataset: str, asked: Asked, listed_at: str, purpose: str | None,
+    dataset: str, asked: ReleaseRequest, listed_at: str, purpose: str | None,
 ) -> Response:  # fmt: skip
     """Answer what is asked: charged once, however often it is asked.
 

@@ -22,7 +22,8 @@ from holder_service.domain.deadlines import (
 from holder_service.domain.pricing import price
 from holder_service.files.set_up_errors import InvalidSettings
 from holder_service.learning.learners import LEARNERS
-from holder_service.services.running.work_measurement import MARGIN, Measured, factors, measure
+from holder_service.services.running.work_measurement import MARGIN, Measured, factors, measure, read_anew
+from holder_service.services.work.measured_requests import plans
 from holder_service.services.work.work_factors import read_factors, write_factors
 from holder_service.settings.holder import Settings
 from shared.kinds.plans import Plan
@@ -217,6 +218,20 @@ def test_a_job_s_start_does_not_grow_with_the_records() -> None:
     assert added_s == pytest.approx([0.999, 0.999])
     twice = work_s(replace(SIZE, starts=2), records_max=1000, factors=cluster)
     assert twice - work_s(SIZE, records_max=1000, factors=cluster) == pytest.approx(1.0)
+
+
+def test_each_measured_run_works_its_request_out_anew() -> None:
+    """A caller's plan comes without what pricing works out of it; a copy that shares it would be priced too fast."""
+    request = plans()["64 leaves, laplace"]
+    request.require_small()
+
+    again = read_anew(request, 2)
+
+    assert isinstance(request, Plan)
+    assert isinstance(again, Plan)
+    assert again == request.model_copy(update={"draw": 2})
+    assert "predicates" in vars(request.batches[0])
+    assert "predicates" not in vars(again.batches[0])
 
 
 def test_factors_are_kept(tmp_path: Path) -> None:

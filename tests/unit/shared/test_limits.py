@@ -10,7 +10,7 @@ from holder_service.domain.pricing import price
 from holder_service.settings.holder import CONCURRENT_RELEASES_DEFAULT, REQUESTS_PER_S_DEFAULT
 from holder_service.web.edge.connections import CONNECTIONS_MAX
 from shared.contract.datasets import ColumnLimits, Limits
-from shared.kinds.plans import Plan, check_size
+from shared.kinds.plans import Plan
 from shared.wire import limits
 from shared.wire.limits import PREDICATES_PER_PLAN_MAX, VALUES_PER_PLAN_MAX, VALUES_PER_PREDICATE_MAX
 from shared.wire.problems import TooLarge
@@ -76,18 +76,18 @@ def test_a_predicate_too_many_is_refused() -> None:
     rule = [{"column": "x0", "op": "le", "value": 1}] * 256
     rules = PREDICATES_PER_PLAN_MAX // 256
 
-    check_size(Plan.model_validate(plan([[rule]] * rules)))
+    Plan.model_validate(plan([[rule]] * rules)).require_small()
     with pytest.raises(TooLarge, match=f"{PREDICATES_PER_PLAN_MAX} predicates"):
-        check_size(Plan.model_validate(plan([[rule]] * rules + [[rule[:1]]])))
+        Plan.model_validate(plan([[rule]] * rules + [[rule[:1]]])).require_small()
 
 
 def test_a_value_too_many_is_refused() -> None:
     listed = {"column": "c0", "op": "in", "values": [f"c{index}" for index in range(VALUES_PER_PREDICATE_MAX)]}
     rules = VALUES_PER_PLAN_MAX // VALUES_PER_PREDICATE_MAX
 
-    check_size(Plan.model_validate(plan([[[listed]]] * rules)))
+    Plan.model_validate(plan([[[listed]]] * rules)).require_small()
     with pytest.raises(TooLarge, match=f"{VALUES_PER_PLAN_MAX} values"):
-        check_size(Plan.model_validate(plan([[[listed]]] * rules + [[[{**listed, "values": ["c1", "c2"]}]]])))
+        Plan.model_validate(plan([[[listed]]] * rules + [[[{**listed, "values": ["c1", "c2"]}]]])).require_small()
 
 
 @pytest.mark.parametrize("name", ["everybody, 4 096 cells", "chain of 221 decisions", "four lists together"])

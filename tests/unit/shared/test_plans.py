@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from shared.contract.schema import Schema
-from shared.kinds.plans import Plan, check_size
+from shared.kinds.plans import Plan
 from shared.wire import limits
 from shared.wire.problems import InvalidPlan, SensitiveColumn, TooLarge, UnknownColumn
 from testing.documents import put
@@ -142,4 +142,4 @@ def test_a_plan_over_the_limits_is_refused_before_anything_else() -> None:
     cells = [{"id": str(n), "any_of": [rule] * 3} for n in range(limits.RULES_PER_PLAN_MAX // 3 + 1)]
 
     with pytest.raises(TooLarge, match=str(limits.RULES_PER_PLAN_MAX)):
-        check_size(Plan.model_validate(changed(batches__0__cells=cells)))
+        Plan.model_validate(changed(batches__0__cells=cells)).require_small()
