@@ -29,9 +29,9 @@ from holder_service.web.rest import (
     columns,
     documentation,
     health,
+    kinds,
     ledger,
     problem_pages,
-    trainings,
     watches,
 )
 from holder_service.web.rest.contract import VERSION, contract
@@ -89,11 +89,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.release_rooms = ReleaseRooms(holder.settings.concurrent_releases, holder.settings.release_quantum_ms)
     app.state.column_slots = ReleaseSlots(COLUMN_CALLS)
-    rooms = (
-        auditors, columns, trainings, watches, approvals, administrators, ledger, health, problem_pages, documentation,
-    )  # fmt: skip
-    for room in rooms:
-        app.include_router(room.router)
+    # Routes are tried in order, and the first is called most.
+    app.include_router(kinds.routes(kinds.PLANS, [kinds.add_ask]))
+    app.include_router(auditors.router)
+    app.include_router(kinds.routes(kinds.PLANS, [kinds.add_quote, kinds.add_list]))
+    further = (watches, approvals, administrators, ledger, health, problem_pages, documentation)
+    for router in (
+        auditors.positions, columns.router, *map(kinds.routes, kinds.OTHERS), *(room.router for room in further),
+    ):  # fmt: skip
+        app.include_router(router)
     console.install(app)
     problems.install(app)
     app.add_middleware(AddressesWithoutNul)

@@ -12,6 +12,33 @@ _SKIPPED: Final = "tests/integration/test_skipped_versions.py"
 
 WATCH_BUGS: Final = (
     Bug(
+        "a load does nothing for the kinds that have to answer it",
+        (
+            Edit(
+                "holder_service/services/running/loads.py",
+                "_record_version",
+                "kind.after_load(transaction, after, pace)",
+                "pass",
+            ),
+        ),
+        ("tests/integration/test_watches.py::test_a_watch_is_charged_once_and_answers_every_version_for_nothing",),
+    ),
+    Bug(
+        "a release is charged to nobody's account",
+        (
+            Edit(
+                "holder_service/services/releases/charging.py",
+                "charge",
+                "state.account.charged(loss), ",
+                "state.account, ",
+            ),
+        ),
+        (
+            "tests/integration/test_adding_a_kind.py::test_a_new_kind_is_refused_like_every_other",
+            "tests/integration/test_races.py::test_of_many_racing_plans_exactly_those_that_fit_are_released",
+        ),
+    ),
+    Bug(
         "a watch's row decides, whatever it has signed",
         (
             Edit(_WATCHING, "enter", "if now.changed or _has_changed(last):", "if now.changed:"),

@@ -28,20 +28,14 @@ from holder_service.services.running import notices, overview
 from holder_service.services.running.backup import shown_time
 from holder_service.services.running.holder import Holder
 from shared.contract.notices import NoticeKind
+from shared.kinds.registry import KINDS
 from shared.privacy.amounts import NANO_PER_UNIT
 from shared.wire.problems import TITLES
 
 SHARED_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
-RELEASES: Final = frozenset(
-    {"/v1/datasets/{dataset}/releases", "/v1/datasets/{dataset}/trainings", "/v1/datasets/{dataset}/watches"}
-)
-TIMED_POSTS: Final = frozenset(
-    {
-        "/v1/datasets/{dataset}/quotes",
-        "/v1/datasets/{dataset}/trainings/quotes",
-        "/v1/datasets/{dataset}/watches/quotes",
-    }
-)
+_REQUESTED: Final = [kind for kind in KINDS.values() if kind.request is not None]
+RELEASES: Final = frozenset(f"/v1/datasets/{{dataset}}/{kind.path}" for kind in _REQUESTED)
+TIMED_POSTS: Final = frozenset(f"/v1/datasets/{{dataset}}/{kind.quotes_path}" for kind in _REQUESTED)
 ANSWER_BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 DEADLINE_BUCKETS_S: Final = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
 

@@ -12,8 +12,8 @@ from holder_service.web.edge.bodies import StrictRoute
 from holder_service.web.edge.column_files import column_file
 from holder_service.web.edge.dependencies import PathColumn, PathDataset, PathPopulation, TheHolder
 from holder_service.web.edge.roles import Auditor, Officer, Reader
-from holder_service.web.rest.auditors import PageSize
 from holder_service.web.rest.contract import refusals
+from holder_service.web.rest.kinds import PageSize
 from shared.contract.approvals import Approval, ApprovalDecision, ApprovalList, ApprovalSetting, ApprovalState
 from shared.wire import limits
 

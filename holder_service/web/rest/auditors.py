@@ -1,8 +1,8 @@
-"""What auditors call: datasets, budget, quotes, releases, and the ledger's hashes (4-interface)."""
+"""What auditors call about datasets and budget; and about the ledger's hashes, `positions` (4-interface)."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path
 from starlette.concurrency import run_in_threadpool
 
 from holder_service.domain.errors import NotFound
@@ -10,51 +10,23 @@ from holder_service.learning.learners import offered
 from holder_service.services.accounts.populations import relation_of
 from holder_service.services.datasets import budgets, datasets
 from holder_service.services.ledger import reading as ledger_reading
-from holder_service.services.releases import approvals, releases
+from holder_service.services.releases import approvals
 from holder_service.services.running.holder import Holder
 from holder_service.storage import ledger, metadata
 from holder_service.storage.datasets import Dataset
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
+from holder_service.web.edge.dependencies import PathDataset, TheHolder
 from holder_service.web.edge.roles import AnyCaller, Auditor
-from holder_service.web.rest.answers import DatasetList, ReleaseList, summaries
+from holder_service.web.rest.answers import DatasetList
 from holder_service.web.rest.contract import refusals
-from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
 from shared.contract.datasets import Budget, DatasetDescription, limits_of
-from shared.kinds.plans import Plan, Quote, mechanism_names
-from shared.kinds.quotes import QuoteBase
-from shared.kinds.releases import LedgerPosition, Release, SigningKeys
+from shared.kinds.plans import mechanism_names
+from shared.kinds.releases import LedgerPosition, SigningKeys
 from shared.wire import limits
 from shared.wire.identity_providers import SignInOffer
 
 router = APIRouter(route_class=StrictRoute)
-ReleaseId = Annotated[
-    str, Path(pattern="^sha256:[0-9a-f]{64}$", description="The release's id.", examples=["sha256:" + "0" * 64])
-]
-PLAN_REFUSALS: Final = ("not-found", "invalid-amount", "invalid-plan", "unknown-column", "sensitive-column")
-After = Annotated[
-    int, Query(ge=0, le=limits.INTEGER_MAX, description="Only releases whose ledger entry is behind this number.")
-]
-PageSize = Annotated[int, Query(ge=1, le=1000, description="The most releases in a page.")]
-
-
-# First: routes are tried in order, and this one is called most.
-@router.post(
-    "/v1/datasets/{dataset}/releases",
-    tags=["auditor"],
-    status_code=201,
-    response_model=Release,
-    responses={
-        200: {"model": Release, "description": "The plan was answered before: the same bytes, at no cost"},
-        202: APPROVAL,
-    },
-    openapi_extra=refusals(*REFUSALS, "column-not-ready"),
-)
-async def release_plan(
-    holder: TheHolder, rooms: TheRooms, caller: Auditor, dataset: PathDataset, plan: Plan, *, purpose: Purpose = None
-) -> Response:
-    """Answer a plan: charged once, however often it is asked; where it refines a release, the difference."""
-    return await released(holder, rooms, caller, dataset=dataset, asked=plan, listed_at="releases", purpose=purpose)
+positions = APIRouter(route_class=StrictRoute)
 
 
 @router.get("/v1/keys", tags=["public"], openapi_extra=refusals("unavailable"))
@@ -99,49 +71,13 @@ async def show_budget(holder: TheHolder, caller: Auditor, dataset: PathDataset) 
     return await run_in_threadpool(budgets.budget_of, holder.store, dataset=dataset, auditor=caller.name)
 
 
-@router.post(
-    "/v1/datasets/{dataset}/quotes",
-    tags=["auditor"],
-    response_model=Quote,
-    openapi_extra=refusals(*PLAN_REFUSALS, "version-gone", "conflict"),
-)
-async def quote_plan(holder: TheHolder, caller: Auditor, dataset: PathDataset, plan: Plan) -> QuoteBase:
-    """A plan's price and noise; touches neither records nor budget. Of a refinement the price is what it costs more."""
-    return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=plan)
-
-
-@router.get("/v1/datasets/{dataset}/releases", tags=["auditor"], openapi_extra=refusals("not-found"))
-async def list_releases(
-    holder: TheHolder, caller: Auditor, dataset: PathDataset, after: After = 0, limit: PageSize = 100
-) -> ReleaseList:
-    """The caller's own releases of plans about a dataset, in the order of their ledger entries, a page at a time."""
-    found = await run_in_threadpool(
-        releases.page, holder.store, auditor=caller.name, dataset=dataset, kind="plan", after=after, limit=limit
-    )
-    return ReleaseList(releases=summaries(found), next=found[-1].sequence if len(found) == limit else None)
-
-
-@router.get(
-    "/v1/datasets/{dataset}/releases/{release_id}",
-    tags=["auditor"],
-    response_model=Release,
-    openapi_extra=refusals("not-found", "restore-unrecorded"),
-)
-async def show_release(holder: TheHolder, caller: Auditor, dataset: PathDataset, release_id: ReleaseId) -> Response:
-    """One of the caller's releases again, byte for byte."""
-    stored = await run_in_threadpool(
-        releases.require_release, holder.store, auditor=caller.name, dataset=dataset, identity=release_id
-    )
-    return Response(stored.body, 200, media_type="application/json")
-
-
-@router.get("/v1/ledger/head", tags=["everybody"])
+@positions.get("/v1/ledger/head", tags=["everybody"])
 async def ledger_head(holder: TheHolder, _: AnyCaller) -> LedgerPosition:
     """Sequence and hash of the newest entry, and nothing else of it."""
     return await run_in_threadpool(ledger_reading.head, holder.store)
 
 
-@router.get("/v1/ledger/entries/{sequence}", tags=["everybody"], openapi_extra=refusals("not-found"))
+@positions.get("/v1/ledger/entries/{sequence}", tags=["everybody"], openapi_extra=refusals("not-found"))
 async def ledger_entry(
     holder: TheHolder,
     _: AnyCaller,

@@ -1,52 +1,25 @@
-"""What auditors call about watches: verdicts that the holder asks again of every new version (8-time §3)."""
+"""What auditors call about watches that are set: what the holder has said of each version (8-time §3)."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 from starlette.concurrency import run_in_threadpool
 
-from holder_service.services.releases import releases, watching
+from holder_service.services.releases import watching
 from holder_service.services.releases.watching import ListedWatch
 from holder_service.web.edge.bodies import StrictRoute
-from holder_service.web.edge.dependencies import PathDataset, TheHolder, TheRooms
+from holder_service.web.edge.dependencies import PathDataset, TheHolder
 from holder_service.web.edge.roles import Auditor
 from holder_service.web.rest.answers import WatchList, WatchSummary
-from holder_service.web.rest.auditors import PLAN_REFUSALS, After, PageSize
 from holder_service.web.rest.contract import refusals
-from holder_service.web.rest.releasing import APPROVAL, REFUSALS, Purpose, released
-from shared.kinds.quotes import QuoteBase
-from shared.kinds.watches import ANSWER_KIND, SKIP_KIND, Watch, WatchQuote, WatchRelease, WatchReport
+from holder_service.web.rest.kinds import After, PageSize
+from shared.kinds.watches import ANSWER_KIND, SKIP_KIND, WatchReport
 from shared.wire.canonical import canonical_bytes, object_bytes
 
 router = APIRouter(prefix="/v1/datasets/{dataset}/watches", tags=["auditor"], route_class=StrictRoute)
 WatchId = Annotated[
     str, Path(pattern="^sha256:[0-9a-f]{64}$", description="The watch's id.", examples=["sha256:" + "0" * 64])
 ]
-
-
-@router.post("/quotes", response_model=WatchQuote, openapi_extra=refusals(*PLAN_REFUSALS))
-async def quote_watch(holder: TheHolder, caller: Auditor, dataset: PathDataset, watch: Watch) -> QuoteBase:
-    """A watch's price and noise; touches neither records nor budget."""
-    return await run_in_threadpool(releases.quote, holder.store, auditor=caller.name, dataset=dataset, asked=watch)
-
-
-@router.post(
-    "",
-    status_code=201,
-    response_model=WatchRelease,
-    responses={
-        200: {"model": WatchRelease, "description": "The watch was set before: the same bytes, at no cost"},
-        202: APPROVAL,
-    },
-    openapi_extra=refusals(*REFUSALS),
-)
-async def set_watch(
-    holder: TheHolder, rooms: TheRooms, caller: Auditor, dataset: PathDataset, watch: Watch, *, purpose: Purpose = None
-) -> Response:
-    """Have a verdict watched: charged once and whole; the current version is answered next, then every new one."""
-    answer = await released(holder, rooms, caller, dataset=dataset, asked=watch, listed_at="watches", purpose=purpose)
-    holder.wake_rounds()
-    return answer
 
 
 @router.get("", openapi_extra=refusals("not-found", "restore-unrecorded"))
