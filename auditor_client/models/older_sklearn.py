@@ -7,6 +7,7 @@ the installed scikit-learn predicts with them as the one of the file did, or the
 """
 
 import inspect
+import io
 import json
 import re
 import warnings
@@ -15,9 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 import sklearn
-from sklearn import ensemble, impute, linear_model, tree
+from sklearn import ensemble, impute, linear_model, preprocessing, tree
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
+from sklearn.tree._tree import NODE_DTYPE
 
 from auditor_client.errors import ModelRefused
 
@@ -59,6 +61,23 @@ def saved_by(schema: Any) -> Version | None:
         if isinstance(text := member(state, "_sklearn_version"), str) and (version := _version(text)) != _today()
     }
     return min(found, default=None)
+
+
+def with_todays_nodes(content: bytes) -> bytes:
+    """The nodes of a tree of scikit-learn 1.2, which say nothing about missing values, as the installed one has them.
+
+    Args:
+        content: An array of a skops file, in numpy's format; any other array comes back as it is.
+    """
+    nodes = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    if nodes.dtype.names is None or set(NODE_DTYPE.names) - set(nodes.dtype.names) != {"missing_go_to_left"}:
+        return content
+    changed = np.zeros(nodes.shape, NODE_DTYPE)
+    for name in nodes.dtype.names:
+        changed[name] = nodes[name]
+    written = io.BytesIO()
+    np.lib.format.write_array(written, changed, allow_pickle=False)
+    return written.getvalue()
 
 
 def without_losses(schema: Any) -> None:
@@ -113,6 +132,8 @@ def completed(model: Any, version: Version, file: str) -> None:
             continue  # it is not fitted: a parameter of another
         if kind is impute.SimpleImputer and not hasattr(part, "_fill_dtype"):
             part._fill_dtype = part._fit_dtype  # noqa: SLF001
+        elif kind is preprocessing.OrdinalEncoder and not hasattr(part, "_infrequent_enabled"):
+            part._infrequent_enabled = False  # noqa: SLF001  # it groups none before 1.3
         elif kind is linear_model.RidgeClassifier and not hasattr(part, "classes_"):
             part.classes_ = part._label_binarizer.classes_  # noqa: SLF001
         elif kind in _TREES:

@@ -35,7 +35,14 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
 from auditor_client.models.files import SAVE
-from auditor_client.models.older_sklearn import completed, require_todays_parameters, saved_by, states, without_losses
+from auditor_client.models.older_sklearn import (
+    completed,
+    require_todays_parameters,
+    saved_by,
+    states,
+    with_todays_nodes,
+    without_losses,
+)
 from auditor_client.models.readers.boosters.saved_boosters import put_back, taken_out
 from auditor_client.models.refusals import why_not
 
@@ -137,7 +144,7 @@ def load_file(content: bytes, name: str) -> Any:
             boosters = taken_out(schema, name)
             types = _types(schema, name)
             if boosters or older:
-                content = _with_schema(archive, schema)
+                content = _with_schema(archive, schema, older=older)
             with warnings.catch_warnings():  # an older version was looked at already
                 warnings.simplefilter("ignore", InconsistentVersionWarning)
                 model = skops.io.loads(content, trusted=sorted(types))
@@ -153,13 +160,16 @@ def load_file(content: bytes, name: str) -> Any:
         ) from error
 
 
-def _with_schema(archive: zipfile.ZipFile, schema: Any) -> bytes:
-    """The archive with another schema."""
+def _with_schema(archive: zipfile.ZipFile, schema: Any, *, older: tuple[int, int] | None) -> bytes:
+    """The archive with another schema, and with the nodes of trees as the installed scikit-learn has them."""
+    before_missing = older is not None and older < (1, 3)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as changed:
         for entry in archive.infolist():
             if entry.filename != "schema.json":
-                changed.writestr(entry.filename, archive.read(entry))
+                stored = archive.read(entry)
+                array = before_missing and entry.filename.endswith(".npy")
+                changed.writestr(entry.filename, with_todays_nodes(stored) if array else stored)
         changed.writestr("schema.json", json.dumps(schema))
     return content.getvalue()
 

@@ -48,9 +48,9 @@ def xgboost_file(seed: int) -> Made:
         favourable = int(draw.choice(classes))
         if len(classes) == 2 and objective == "class" and draw.random() < 0.4:
             above = float(draw.choice([0.3, 0.5, 0.7]))
-    old = tuple(map(int, library.__version__.split(".")[:2])) < (3, 1)
-    if by_name and old and refused is None and _categories_matter(model):
-        refused = "XGBoost before 3.1"
+    version = tuple(map(int, library.__version__.split(".")[:2]))
+    if by_name and version < (3, 1) and _categories_matter(model):
+        refused = "categories as XGBoost 1" if version < (2, 0) else refused or "XGBoost before 3.1"
     suffix = str(draw.choice([".json", ".ubj"]))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{suffix}"

@@ -36,7 +36,7 @@ VOCABULARY: Final[Mapping[str, Mapping[str, str]]] = {
         "gbtree_model_param": "counts of what is there",
     },
     "gbtree_model_param": {
-        "num_trees": "the length of a list", "num_parallel_tree": "how trees were trained", "size_leaf_vector": USED,
+        "num_trees": "the length of a list", "num_parallel_tree": USED, "size_leaf_vector": USED,
         "num_feature": "said in learner_model_param", "num_roots": "obsolete", "pad_32bit": "obsolete",
     },
     "learner_model_param": {
@@ -171,7 +171,7 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
     class_of = model["tree_info"].integers(0, classes - 1, len(parts))
     if not (len(names) == len(types) == features) or not parts:
         raise ModelRefused(f"{name}: its names, types and trees do not fit together: save it again.")
-    count = _trees_used(learner, model, len(parts), stopped_early)
+    count = _trees_used(learner, model, len(parts), classes, stopped_early=stopped_early)
     trees = [_tree(part, features) for part in parts[:count]]
     if version[0] < 2 and any(tree.categories for tree in trees):
         raise ModelRefused(f"{name} has categories as XGBoost {version[0]} writes them: they are read since 2.0.")
@@ -209,15 +209,16 @@ def _base(part: DocumentPart, classes: int) -> list[float]:
     return numbers * classes if len(numbers) == 1 else numbers
 
 
-def _trees_used(learner: DocumentPart, model: DocumentPart, count: int, stopped_early: bool) -> int:
-    """A model that was stopped early and saved from XGBClassifier predicts up to its best iteration."""
+def _trees_used(learner: DocumentPart, model: DocumentPart, count: int, classes: int, *, stopped_early: bool) -> int:
+    """A model that was saved from XGBClassifier predicts up to its best iteration, which before XGBoost 2 each has."""
     attributes = learner.get("attributes")
     best = None if attributes is None else attributes.get("best_iteration")
     if attributes is None or best is None or not (stopped_early or attributes.get("scikit_learn")):
         return count
     ends = model.get("iteration_indptr")
     if ends is None:
-        raise ModelRefused("The model was stopped early: load it in XGBoost 2 or 3 and save it again.")
+        a_round = classes * model["gbtree_model_param"]["num_parallel_tree"].integer(1, count)
+        return a_round * (best.integer(0, count // a_round - 1) + 1)
     listed = ends.integers(0, count)
     return listed[best.integer(0, len(listed) - 2) + 1]
 

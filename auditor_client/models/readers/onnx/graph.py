@@ -28,6 +28,11 @@ OPSETS: Final[Mapping[str, tuple[int, int]]] = {"": (7, 28), "ai.onnx": (7, 28),
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """One number of a classifier's, which skl2onnx gives beside the class; no operator is read of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Encoded:
     """A number that is a function of one input.
 
@@ -255,7 +260,8 @@ class Graph:
     def _op_reshape(self, inputs: Sequence[Any], _: Any) -> Any:
         if isinstance(inputs[0], Encoded | Outputs) or (isinstance(inputs[0], tuple) and len(inputs[0]) > 2):
             wanted = np.asarray(inputs[1]).ravel().tolist()
-            if len(wanted) != 2 or wanted[0] not in (-1, 0):
+            width = len(inputs[0]) if isinstance(inputs[0], tuple) else -1
+            if len(wanted) != 2 or wanted[0] not in (-1, 0) or (width > 0 and wanted[1] not in (-1, width)):
                 raise ModelRefused("A Reshape changes a table's width, which is not read.")
         return inputs[0]
 
@@ -281,7 +287,8 @@ class Graph:
         if all(isinstance(one, np.ndarray) for one in inputs):
             _require_small(sum(one.size for one in inputs))
             return np.concatenate(inputs, axis=given.get("axis", 0))
-        if given.get("axis") not in (1, -1):
+        one_hot = all(isinstance(one, tuple) and all(_is_coded(part) for part in one) for one in inputs)
+        if given.get("axis") not in (1, -1, 2 if one_hot else 1):  # a table of one-hot columns has three axes
             raise ModelRefused("A Concat of records, not of columns, is not read.")
         if len(inputs) == 2 and all(isinstance(one, Outputs) for one in inputs):
             first, second = inputs
@@ -430,8 +437,11 @@ class Graph:
     def _op_arrayfeatureextractor(self, inputs: Sequence[Any], _: Any) -> Any:
         if isinstance(inputs[0], np.ndarray) and isinstance(inputs[1], Chosen):
             return Chosen(inputs[1].of, tuple(_plain(one) for one in inputs[0].ravel().tolist()))
-        columns, wanted = _columns(inputs[0], "ArrayFeatureExtractor"), np.asarray(inputs[1]).ravel().tolist()
-        return tuple(columns[int(index)] for index in wanted if 0 <= index < len(columns))
+        if isinstance(inputs[1], np.ndarray) and (inputs[1] < 0).any():
+            raise ModelRefused("An ArrayFeatureExtractor takes a column that the table does not have.")
+        if isinstance(inputs[0], Outputs) and isinstance(inputs[1], np.ndarray):
+            return Unread()
+        return self._op_gather(inputs, {"axis": 1})
 
     def _op_linearregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
         columns = _columns(inputs[0], "LinearRegressor")
@@ -508,6 +518,11 @@ def _is_one(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
+
+
+def _is_coded(made: Any) -> bool:
+    """Whether it is a number that stands for a text."""
+    return isinstance(made, Encoded) and made.codes is not None
 
 
 def _columns(made: Any, what: str) -> tuple[Encoded, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import lightgbm
 import numpy as np
+import onnx
 import pandas as pd
 import pytest
 import sklearn
@@ -38,6 +39,9 @@ SCHEMA = Schema(
         Column(name="home", type="category", categories=("own", "rent")),
     ),
 )
+
+
+ONE_HOT = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +81,47 @@ def test_onnx_behind_a_column_transformer_is_read(texts: list[str]) -> None:
 
     assert found.outside == 0
     assert found.probes >= 1500
+
+
+def test_onnx_as_an_earlier_converter_writes_a_column_transformer() -> None:
+    """skl2onnx 1.14 takes a column by ArrayFeatureExtractor, and puts one-hot tables together on their third axis."""
+    from skl2onnx import to_onnx
+
+    table, labels = people()
+    steps = make_column_transformer((ONE_HOT, ["job"]), (StandardScaler(), ["age"]))
+    frame = table[["age", "job"]].astype({"age": np.float32})
+    model = make_pipeline(steps, LogisticRegression()).fit(frame, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = to_onnx(model, frame[:1], options={"zipmap": False})
+    request = ModelRequest(SCHEMA, favourable=[1])
+    today = read_object(load_object(graph.SerializeToString(), "m.onnx"), request)
+    for node in graph.graph.node:
+        if node.op_type == "Gather":
+            node.op_type, node.domain = "ArrayFeatureExtractor", "ai.onnx.ml"
+            del node.attribute[:]
+        if node.op_type == "Concat" and len(node.input) == 1:
+            node.attribute[0].i = 2
+    earlier = graph.SerializeToString()
+    assert b"ArrayFeatureExtractor" in earlier
+
+    assert read_object(load_object(earlier, "m.onnx"), request) == today
+
+
+def test_onnx_that_makes_more_records_of_one_is_refused() -> None:
+    from skl2onnx import to_onnx
+
+    table, labels = people()
+    steps = make_column_transformer((ONE_HOT, ["job"]), (StandardScaler(), ["age"]))
+    frame = table[["age", "job"]].astype({"age": np.float32})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = to_onnx(make_pipeline(steps, LogisticRegression()).fit(frame, labels), frame[:1])
+    shape = next(one for one in graph.graph.initializer if one.name.startswith("shape_tensor"))
+    shape.CopyFrom(onnx.numpy_helper.from_array(np.array([-1, 1], np.int64), shape.name))
+
+    with pytest.raises(ModelRefused, match="changes a table's width"):
+        read_object(load_object(graph.SerializeToString(), "m.onnx"), ModelRequest(SCHEMA, favourable=[1]))
 
 
 def test_whole_numbers_that_pandas_made_floats_are_the_declared_integers() -> None:

@@ -274,3 +274,22 @@ def test_damaged_files_are_refused_and_nothing_else() -> None:
     assert faults == []
     assert survived < 100
     assert peak < 200e6
+
+
+@pytest.mark.parametrize(("best", "parallel", "used"), [("2", "1", 3), ("5", "1", 6), ("0", "3", 3), ("1", "3", 6)])
+def test_an_estimator_of_xgboost_1_7_predicts_up_to_its_best_iteration(best: str, parallel: str, used: int) -> None:
+    """Its file has no `iteration_indptr`, and a best iteration also where nothing was stopped early."""
+    table = np.random.default_rng(1).normal(size=(60, 2))
+    model = xgboost.XGBClassifier(n_estimators=6, max_depth=1, n_jobs=1).fit(table, np.arange(60) % 2)
+    document = json.loads(model.get_booster().save_raw("json"))
+    learner = document["learner"]
+    inner = learner["gradient_booster"]["model"]
+    document["version"], inner["gbtree_model_param"]["num_parallel_tree"] = [1, 7, 6], parallel
+    learner["attributes"] = {"best_iteration": best, "scikit_learn": "{}"}
+    learner["learner_model_param"]["base_score"] = "5E-1"
+    for name in ("iteration_indptr", "cats"):
+        inner.pop(name, None)
+
+    read = parsed(json.dumps(document).encode(), "m")
+
+    assert len(read.trees) == used
