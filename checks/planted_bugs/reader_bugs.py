@@ -145,6 +145,11 @@ READER_BUGS: Final = (
         (f"{_CHAINS_TESTS}::test_a_missing_number_leaves_its_density_out",),
     ),
     Bug(
+        "what stands for a missing truth value is compared for equality alone",
+        (Edit(f"{_PMML}fields.py", "_of_replacement", "if not compares:", "if True:"),),
+        (f"{_DICTIONARY_TESTS}::test_the_mean_of_truth_values_may_stand_for_a_missing_one",),
+    ),
+    Bug(
         "a parameter that scikit-learn has no more is ignored",
         (
             Edit(

@@ -197,5 +197,6 @@ def catboost_file(seed: int) -> Made:
         model.save_model(str(path), format="cbm")
         binary = path.read_bytes()
     refused = "statistics of categories" if b"OnlineCtr" in content else None
+    refused = "'Poisson' is not read" if options.get("loss_function") == "Poisson" else refused
     name = f"{options.get('loss_function', 'class')} {options['grow_policy']}{' categories' if by_name else ''}"
     return Made(name, ".json", content, table, CatBoost(binary, kind, texts), classes, favourable, above, refused)

@@ -163,17 +163,24 @@ def _names(used: list[str], request: ModelRequest) -> dict[str, str]:
 
 
 def _derived(root: Element, element: Element, entries: Mapping[str, Element]) -> dict[str, Element]:
+    """All derived fields by their names; one inside of a segment is seen there only, and has a name of its own."""
     found: dict[str, Element] = {}
-    for around in (root.find("TransformationDictionary"), element.find("LocalTransformations")):
+    for around in (root.find("TransformationDictionary"), *element.iter("LocalTransformations")):
         for one in around.findall("DerivedField") if around is not None else ():
             name = one.get("name", "")
-            if name in found or name in entries:
+            if name in entries or (name in found and not _alike(found[name], one)):
                 raise ModelRefused(f"The file has the field {name[:40]!r} twice.")
             found[name] = one
-    inner = [one for one in element.iter("LocalTransformations") if one is not element.find("LocalTransformations")]
-    if any(len(one) for one in inner):
-        raise ModelRefused("Transformations inside a segment are not read.")
     return found
+
+
+def _alike(one: Element, other: Element) -> bool:
+    """Whether two elements say the same."""
+    return (
+        (one.tag, one.attrib, (one.text or "").strip()) == (other.tag, other.attrib, (other.text or "").strip())
+        and len(one) == len(other)
+        and all(map(_alike, one, other))
+    )
 
 
 def _verified(read: ReadModel, model: PmmlModel) -> ReadModel:

@@ -227,12 +227,12 @@ class Fields:
             raise ModelRefused("Apply is read of a field and a number.")
         by = finite((constant.text or "").strip(), "Constant")
         source = self[attribute(inner, "field")] if inner.tag == "FieldRef" else self._applied(inner, depth + 1)
-        _plain(source, "Apply")
+        _plain(replace(source, replacement=None), "Apply")
         if not source.column.ordered or (operator in ("*", "/") and by == 0):
             raise ModelRefused("Apply is read of numbers, and of a factor that is not 0.")
         factor = {"*": by, "/": 1 / by if by else 1.0}.get(operator, 1.0)
         added = {"+": by, "-": -by}.get(operator, 0.0)
-        return PmmlField(source.column, slope=source.slope * factor, shift=source.shift * factor + added)
+        return replace(source, slope=source.slope * factor, shift=source.shift * factor + added)
 
 
 def _typed(made: PmmlField, data_type: str) -> PmmlField:
@@ -595,9 +595,21 @@ def _of_replacement(named: PmmlField, op: str, texts: list[str]) -> bool:
     if named.results is not None or named.cuts is not None:
         raise ModelRefused("A replaced value behind a transformation is not read.")
     text = named.replacement or ""
+    compares = op not in ("eq", "ne", "in")
     if not named.column.ordered:
         value = next((one for one in named.column.values if same(one, text)), text)
-        return any(same(value, one) for one in texts) != (op == "ne")
+        if not compares:
+            return any(same(value, one) or _same_number(text, one) for one in texts) != (op == "ne")
+        text = str(float(value)) if isinstance(value, bool) else text
     filled = finite(text, "missingValueReplacement")
-    listed = frozenset(finite(one, "A value") for one in texts)
-    return InputTest(op, listed if op == "in" else min(listed)).answer(filled)  # type: ignore[arg-type]
+    listed = [finite(one, "A value") for one in texts]
+    if named.single:
+        filled, listed = float(np.float32(filled)), [float(np.float32(one)) for one in listed]
+    return InputTest(op, frozenset(listed) if op == "in" else listed[0]).answer(filled)  # type: ignore[arg-type]
+
+
+def _same_number(text: str, other: str) -> bool:
+    try:
+        return float(text) == float(other)
+    except ValueError:
+        return False

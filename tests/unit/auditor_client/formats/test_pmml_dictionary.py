@@ -1,6 +1,7 @@
 """What PMML says outside of its models: used, or refused by its name, and never ignored."""
 
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import pytest
 
@@ -19,6 +20,7 @@ SCHEMA = Schema(
         Column(name="age", type="number", minimum=0, maximum=120, nullable=True),
         Column(name="g", type="category", categories=("u", "v"), nullable=True),
         Column(name="h", type="category", categories=("f", "m")),
+        Column(name="owner", type="boolean", nullable=True),
     ),
 )
 PREDICATE = '<SimplePredicate field="x" operator="{}" value="{}"/>'
@@ -54,6 +56,12 @@ def added(nodes: str = NUMBERS, *, around: str = "", inside: str = "", names: tu
         f'<MiningModel functionName="regression">{schema_of(*names)}{around}<Segmentation multipleModelMethod="sum">'
         f"{segment}</Segmentation></MiningModel>"
     )
+
+
+def _deciding(name: str, operator: str, value: str) -> str:
+    """1 for those of whom a test holds, and 0 for others."""
+    test = f'<SimplePredicate field="{name}" operator="{operator}" value="{value}"/>'
+    return f'<Node score="0"><True/><Node score="1">{test}</Node></Node>'
 
 
 def read(content: bytes, **asked: Any) -> ReadModel:
@@ -205,6 +213,76 @@ def test_a_segment_that_replaces_what_the_model_does_not_is_refused() -> None:
         read(pmml(replaced, fields=age), above=0)
     everywhere = replaced.replace('<MiningField name="age" />', '<MiningField name="age" missingValueReplacement="5"/>')
     assert decided(pmml(everywhere, fields=age), {"age": [1.0, 3.0, float("nan")]}, above=0) == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("replacement", "operator", "value", "yes"),
+    [
+        ("0.48", "lessOrEqual", "0.45", False), ("0.48", "lessOrEqual", "0.5", True), ("0.48", "equal", "0.48", True),
+        ("1.0", "greaterThan", "0.5", True), ("true", "greaterThan", "0.5", True), ("0", "lessThan", "0.5", True),
+        ("1", "equal", "1", True), ("1", "notEqual", "1", False),
+    ],
+)  # fmt: skip
+def test_the_mean_of_truth_values_may_stand_for_a_missing_one(
+    replacement: str, operator: str, value: str, *, yes: bool
+) -> None:
+    """As imputers write it: it is compared as the number that it is, and is neither true nor false."""
+    field = '<DataField name="owner" optype="continuous" dataType="double"/>'
+    model = (
+        '<TreeModel functionName="regression" noTrueChildStrategy="returnLastPrediction">'
+        f"{schema_of('owner', more=f'missingValueReplacement={quoteattr(replacement)}')}"
+        f"{_deciding('owner', operator, value)}</TreeModel>"
+    )
+
+    assert decided(pmml(model, fields=field), {"owner": [None]}, above=0.5) == [yes]
+
+
+def test_what_stands_for_a_missing_number_is_rounded_as_its_field_is() -> None:
+    """0.1 is a little more as a float than as a double, and the threshold is a float too."""
+    field = '<DataField name="age" optype="continuous" dataType="float"/>'
+    replaced = 'missingValueReplacement="0.10000000149"'
+    model = (
+        '<TreeModel functionName="regression" noTrueChildStrategy="returnLastPrediction">'
+        f"{schema_of('age', more=replaced)}{_deciding('age', 'lessOrEqual', '0.1')}</TreeModel>"
+    )
+
+    assert decided(pmml(model, fields=field), {"age": [float("nan"), 0.1]}, above=0.5) == [True, True]
+
+
+def test_fields_that_are_derived_inside_of_a_segment_are_read() -> None:
+    """As sklearn2pmml writes boosters of LightGBM and XGBoost; the same field may be derived twice, another may not."""
+    field = '<DataField name="h" optype="categorical" dataType="string"/>'
+    derived = (
+        '<LocalTransformations><DerivedField name="h=f" optype="continuous" dataType="double">'
+        '<NormDiscrete field="h" value="f"/></DerivedField></LocalTransformations>'
+    )
+    nodes = NUMBERS.replace('field="x"', 'field="h=f"').replace('value="2"', 'value="0.5"')
+    once = added(nodes, inside=schema_of("h") + derived, names=("h",))
+    start, end = once.index("<Segment id"), once.index("</Segmentation>")
+    twice = once[:end] + once[start:end].replace('Segment id="1"', 'Segment id="2"') + once[end:]
+    other = once[:end] + once[start:end].replace('value="f"', 'value="m"') + once[end:]
+
+    assert decided(pmml(once, fields=field), {"h": ["f", "m"]}, above=0) == [True, False]
+    assert decided(pmml(twice, fields=field), {"h": ["f", "m"]}, above=0) == [True, False]
+    with pytest.raises(ModelRefused, match="twice"):
+        read(pmml(other, fields=field), above=0)
+
+
+def test_a_scaled_number_may_have_stood_for_a_missing_one() -> None:
+    replaced = 'missingValueReplacement="60"'
+    field = '<DataField name="age" optype="continuous" dataType="double"/>'
+    around = (
+        '<LocalTransformations><DerivedField name="s" optype="continuous" dataType="double"><Apply function="/">'
+        '<Apply function="-"><FieldRef field="age"/><Constant>40</Constant></Apply><Constant>10</Constant></Apply>'
+        "</DerivedField></LocalTransformations>"
+    )
+    model = (
+        f'<RegressionModel functionName="regression">{schema_of("age", more=replaced)}{around}'
+        '<RegressionTable intercept="1"><NumericPredictor name="s" coefficient="1"/></RegressionTable>'
+        "</RegressionModel>"
+    )
+
+    assert decided(pmml(model, fields=field), {"age": [float("nan"), 50.0, 49.0]}, above=1.95) == [True, True, False]
 
 
 @pytest.mark.parametrize("tables", [2, 3])
