@@ -475,7 +475,7 @@ def test_linked_decisions_that_match_almost_nobody_are_said_to_be_few(auditor: A
     people = next(fact.text for fact in few.view.data.facts if fact.term == "People with a decision")
     assert f"The figures are about few people: {people}." in few.view.data.headline
     assert any(f"is shown to have a linked decision: {people}." in one for one in few.view.data.warnings)
-    auditor.link(DECISIONS[["id"]].assign(points=[1.0, 2.0, None]), "register", name="points")
+    auditor.link(DECISIONS[["id"]].assign(points=[1.0, 2.0, float("nan")]), "register", name="points")
     within = auditor.audit(decision="decision", favourable=["granted"], by="education", **common)
     bands = auditor.audit(decision="points", edges=(1.5, 2.5), above=1.5, **common)
     for other in (within, bands):
