@@ -7,7 +7,7 @@ import typer
 from shared.wire.deferred_commands import Deferred, commands_of, deferring
 
 ROOM: Final = "holder_service.cli"
-PARTS: Final = ("accounts", "datasets", "approvals", "ledger", "receipts")
+PARTS: Final = ("accounts", "datasets", "approvals", "ledger", "receipts", "provisioning")
 
 admin = typer.Typer(
     no_args_is_help=True,
