@@ -26,7 +26,13 @@ def _examples(*lines: str) -> str:
 
 
 def _command(part: str, function: str, panel: str, *examples: str, name: str | None = None) -> Deferred:
-    return Deferred(f"{__name__}.{part}", function, name or function, panel, _examples(*examples) if examples else None)
+    return Deferred(
+        f"{__name__}.{part}",
+        function,
+        name or function.replace("_", "-"),
+        panel,
+        _examples(*examples) if examples else None,
+    )
 
 
 app = typer.Typer(

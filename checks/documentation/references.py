@@ -136,7 +136,8 @@ def _options(app: typer.Typer) -> list[tuple[str, str, str]]:
         for option in command.params:
             if isinstance(option, TyperOption) and isinstance(option.envvar, str):
                 default = f"`{option.default}`" if option.default and not option.required else ""
-                found[option.envvar] = (f"`{option.envvar}`", option.help or "", default)
+                help_text = (option.help or "").replace("\\[", "[")  # brackets are markup in a help
+                found[option.envvar] = (f"`{option.envvar}`", help_text, default)
     return [found[name] for name in sorted(found)]
 
 

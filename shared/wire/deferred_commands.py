@@ -44,11 +44,12 @@ class Deferred:
     def load(self) -> Any:
         """Import the module and return typer's command or group."""
         written = getattr(import_module(self.module), self.attribute)
+        parent = typer.Typer()
         if isinstance(written, typer.Typer):
-            return get_group(written)
-        group = typer.Typer()
-        group.command(self.name, rich_help_panel=self.panel, epilog=self.epilog)(written)
-        return get_group(group).commands[self.name]
+            parent.add_typer(written, name=self.name, rich_help_panel=self.panel)
+        else:
+            parent.command(self.name, rich_help_panel=self.panel, epilog=self.epilog)(written)
+        return get_group(parent).commands[self.name]
 
 
 class _Listed(TyperCommand):
