@@ -188,6 +188,16 @@ class WatchAnswer(AnswerToRequest):
         )
 
     @property
+    def is_change(self) -> bool:
+        """Whether it says that the verdict has changed: then nothing follows it."""
+        return self.watch_answer.changed
+
+    @property
+    def said(self) -> tuple[str, str]:
+        """Of which version it says what, in words."""
+        return f"version {self.version}", "changed" if self.is_change else "unchanged"
+
+    @property
     def fault(self) -> str | None:
         """What in the answer contradicts the rest of it, for people; `None` if nothing does."""
         return None if self.price.is_nothing else "an answer of a watch was charged, which setting it has paid for"
@@ -227,6 +237,18 @@ class WatchSkipped(AnswerToRequest):
         """The id of the one statement of its watch about versions up to the last one."""
         skip = self.watch_skip
         return statement_identity(self.kind, skip.watch, auditor=self.auditor, dataset=self.dataset, version=skip.last)
+
+    @property
+    def is_change(self) -> bool:
+        """False: it says nothing of the verdict."""
+        return False
+
+    @property
+    def said(self) -> tuple[str, str]:
+        """Of which versions it says that they were not answered, and why, in words."""
+        skip = self.watch_skip
+        versions = f"version {skip.last}" if skip.first == skip.last else f"versions {skip.first} to {skip.last}"
+        return versions, f"not answered ({skip.reason})"
 
     @property
     def fault(self) -> str | None:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from pydantic import TypeAdapter
+
 from holder_service.domain.column_times import due_after
 from holder_service.domain.errors import Conflict, NoRecords, NotFound, VersionGone
 from holder_service.domain.ledger import Event
@@ -56,6 +58,7 @@ from shared.wire.identities import KindName
 from shared.wire.problems import PlanRefused
 
 _log: Final = logging.getLogger(__name__)
+_STATEMENT: Final[TypeAdapter[WatchAnswer | WatchSkipped]] = TypeAdapter(WatchAnswer | WatchSkipped)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -240,9 +243,7 @@ def _reason(connection: Connection, watch: StoredWatch, *, now: datetime) -> Ski
 
 def _has_changed(last: Statement | None) -> bool:
     """Whether the last that was signed about a watch is its change."""
-    if last is None or last.kind != ANSWER_KIND:
-        return False
-    return WatchAnswer.model_validate_json(last.body).watch_answer.changed
+    return last is not None and _STATEMENT.validate_json(last.body).is_change
 
 
 def _first(connection: Connection, watch: StoredWatch) -> int:
@@ -345,20 +346,11 @@ class ShownWatch:
     @property
     def said(self) -> tuple[tuple[str, str], ...]:
         """In order what was said of which versions, in a word or two."""
-        return tuple(map(_in_words, self.signed))
+        return tuple(_STATEMENT.validate_json(one.body).said for one in self.signed)
 
     def bodies(self, kind: str) -> list[bytes]:
         """The bytes of what was signed of a kind, in order."""
         return [one.body for one in self.signed if one.kind == kind]
-
-
-def _in_words(one: Statement) -> tuple[str, str]:
-    if one.kind == ANSWER_KIND:
-        changed = WatchAnswer.model_validate_json(one.body).watch_answer.changed
-        return f"version {one.version}", "changed" if changed else "unchanged"
-    skip = WatchSkipped.model_validate_json(one.body).watch_skip
-    versions = f"version {skip.last}" if skip.first == skip.last else f"versions {skip.first} to {skip.last}"
-    return versions, f"not answered ({skip.reason})"
 
 
 def page(store: LedgerStore, *, auditor: str, dataset: str, after: int, limit: int) -> list[ListedWatch]:
