@@ -85,6 +85,8 @@ _OTHERWISE: Final = re.compile(r"\s*\[([^][]+)\]")
 """What a flag's text says of a value that is left out."""
 _SYMBOLS: Final = {"epsilon": "ε", "rho": "ρ"}
 _NAMED: Final = re.compile(r"`(?:Auditor\.[a-z_]+|([a-z_]+))`")
+_FLAG: Final = re.compile(r"--(intervention|people)\b")
+"""The flags that sentences of reports and plans name."""
 _CHECKED: Final = re.compile(r"^([a-z_]+): (?:Value error, )?")
 """How a text begins that a value's own check wrote: with the field's name, not in backquotes."""
 
@@ -208,8 +210,8 @@ def require_purpose(dataset: DatasetDescription, asked_for: str) -> None:
 
 
 def in_labels(text: str) -> str:
-    """A text that names arguments in backquotes, with the labels of their fields."""
-    text = _in_backquotes(text)
+    """A text that names arguments in backquotes, or flags as reports do, with the labels of their fields."""
+    text = _FLAG.sub(lambda match: f"`{match[1].replace('-', '_')}`", _in_backquotes(text))
     return _NAMED.sub(lambda match: f"“{label_of(match[1])}”" if match[1] in _every_name() else match[0], text)
 
 

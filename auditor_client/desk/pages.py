@@ -160,6 +160,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=without_direction,
     )  # fmt: skip
+    environment.filters["in_labels"] = in_labels
     environment.globals.update(
         stylesheets=[_versioned(STYLES), _versioned(STATIC_FOLDER / "desk.css")],
         icon=_versioned(STATIC_FOLDER / "icon.svg"), loss=loss_words, charge_words=charge_words,

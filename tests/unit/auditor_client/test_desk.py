@@ -266,6 +266,9 @@ def test_an_error_names_fields_by_their_labels() -> None:
     assert in_labels(checked) == "“Privacy loss ε”: epsilon must lie between 0.001 and 10."
     assert field_of(checked, {"epsilon"}) == "epsilon"
     assert in_labels("nothing: that is a field.") == "nothing: that is a field."
+    assert in_labels("Say it (--intervention); name another with --people.") == (
+        "Say it (“Kind of decision”); name another with “How many people”."
+    )
 
 
 def test_a_refusal_names_its_field_in_plain_words() -> None:
