@@ -13,7 +13,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -36,9 +36,29 @@ from shared.contract.rules import Cell
 from shared.kinds.requests import ReleaseRequest
 
 AUDITOR: Final = "calibration"
+RUNS_MIN: Final = 5
+"""So often a plan runs, however short the time is, unless fewer runs are asked for."""
 MARGIN: Final = 1.5
 """What the middle of the measured times is raised by; what is rarer than that, pauses, is measured apart."""
 AMPLE: Final = {"epsilon": "999", "delta": "0.9"}
+
+
+class Pace:
+    """Divides a time among plans: what is left, by those that are left; `RUNS_MIN` runs of each in any case."""
+
+    def __init__(self, seconds: float, plans: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._end_s = clock() + seconds
+        self._plans = plans
+
+    def runs(self) -> Iterator[None]:
+        """Yield once for each run of the next plan; its first run, which does not count, is one more."""
+        began_s = self._clock()
+        share_s = (self._end_s - began_s) / max(self._plans, 1)
+        self._plans -= 1
+        yield from itertools.repeat(None, 1 + RUNS_MIN)
+        while self._clock() < began_s + share_s:
+            yield None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +100,14 @@ def _modelled_ms(sizes: Sequence[PlanSize], records: int) -> Work:
     return Work(*map(math.fsum, parts))
 
 
-def measure(served: Settings, *, records: Sequence[int], runs: int) -> Iterator[Measured]:
+def measure(served: Settings, *, records: Sequence[int], runs: int, pace: "Pace | None" = None) -> Iterator[Measured]:
     """Measure plans of different sizes and mechanisms, also about an aggregate table, and a training of each kind.
 
     Args:
         served: Of the real holder: what is made is on the volume of its home, or in its cluster's store, and goes.
+        pace: Ends the runs of a plan before there are so many, where time is short.
     """
+    pace = pace or Pace(math.inf)
     with tempfile.TemporaryDirectory(dir=served.home, prefix="calibration-") as folder:
         root = Path(folder)
         settings = Settings(
@@ -104,10 +126,15 @@ def measure(served: Settings, *, records: Sequence[int], runs: int) -> Iterator[
                         _run(holder, request, dataset)  # a cluster's first jobs take much longer
                     for name, request in asked.items():
                         every = (read_anew(request, draw) for draw in range(1, runs + 2))
-                        _, *ran = (_run(holder, one, dataset) for one in every)
+                        _, *ran = (_run(holder, one, dataset) for one, _ in zip(every, pace.runs(), strict=False))
                         yield Measured(name, number, ran[0][0], [took_ms for _, took_ms in ran])
                     datasets.retire(holder.store, actor=AUDITOR, name=dataset, files=holder.files)
                     holder.engine.sweep()
+
+
+def plans_measured(registers: int) -> int:
+    """How many plans and trainings `measure` yields for some sizes of register."""
+    return registers * (len({**plans(), **trainings()}) + len(of_rows(plans())))
 
 
 def factors(found: Sequence[Measured]) -> Work:

@@ -22,7 +22,15 @@ from holder_service.domain.deadlines import (
 from holder_service.domain.pricing import price
 from holder_service.files.set_up_errors import InvalidSettings
 from holder_service.learning.learners import LEARNERS
-from holder_service.services.running.work_measurement import MARGIN, Measured, factors, measure, read_anew
+from holder_service.services.running.work_measurement import (
+    MARGIN,
+    RUNS_MIN,
+    Measured,
+    Pace,
+    factors,
+    measure,
+    read_anew,
+)
 from holder_service.services.work.measured_requests import plans
 from holder_service.services.work.work_factors import read_factors, write_factors
 from holder_service.settings.holder import Settings
@@ -139,6 +147,23 @@ def test_an_overrun_waits_for_the_double(elapsed_s: float, periods: int, overran
 
 
 # Calibration
+
+
+def test_a_calibration_divides_its_time_among_the_plans_that_are_left() -> None:
+    """A plan that takes longer than its share takes it from the others; some runs of each are made in any case."""
+    now_s = [0.0]
+    pace = Pace(100, plans=4, clock=lambda: now_s[0])
+
+    def runs(run_s: float) -> int:
+        number = 0
+        for number, _ in enumerate(pace.runs(), start=1):  # noqa: B007 - the last one is the number of runs
+            now_s[0] += run_s
+        return number
+
+    assert runs(1) == 25
+    assert runs(10) == 1 + RUNS_MIN, "60 s, although its share was 25"
+    assert runs(1) == 8, "half of the 15 s that are left, and one that began in time"
+    assert runs(0.5) == 14
 
 
 @pytest.mark.slow
