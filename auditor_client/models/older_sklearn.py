@@ -10,8 +10,10 @@ import inspect
 import io
 import json
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -35,10 +37,22 @@ _HARMLESS: Final[Mapping[str, tuple[Any, ...]]] = {
     "verbose": (0, "deprecated", False),
     "sparse": ("deprecated", True, False),
     "max_fpr": (None,),
+    "force_int_remainder_cols": (True, False, "deprecated"),
 }
 """Parameters that scikit-learn has no more, and the values with which a fitted model predicts the same without them."""
 _OF_TRAINING: Final = ("C", "epsilon", "average", "standard_coef_", "standard_intercept_", "average_coef_", "t_")
 """Members of linear models fitted by gradient steps that only training reads."""
+_KNOWN: Final[Mapping[str, str]] = {
+    "_sklearn_version": "it is looked at here",
+    "feature_names_in_": "the inputs' names, which are compared with the columns",
+    "n_features_in_": "how many inputs there are",
+    "_sklearn_output_config": "whether steps make frames or arrays of the same numbers",
+    "_n_features": "how many inputs there are",
+    "_n_classes": "how many classes there are",
+    "_name_to_fitted_passthrough": "steps that hand on what they get",
+    "loss_function_": "the parameter `loss` says it",
+}
+"""Members that the source of the installed classes does not name, and why a model predicts the same without them."""
 _STEPWISE: Final = ("SGDClassifier", "Perceptron", "PassiveAggressiveClassifier")
 _LOSSES: Final = ("_loss", "loss_function_", "_loss_function_")
 _BOOSTINGS: Final = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
@@ -95,18 +109,20 @@ def without_losses(schema: Any) -> None:
 
 
 def require_todays_parameters(state: Mapping[str, Any], estimator: type, name: str) -> None:
-    """Refuse an estimator with a parameter that the installed scikit-learn does not know, so that it is ignored."""
+    """Refuse an estimator with a member that the installed scikit-learn does not know, so that it is ignored.
+
+    The vocabulary of a class is what it has before it is fitted, and each attribute that its source names.
+    """
     inside, text = _members(state), member(state, "_sklearn_version")
-    if inside is None or (isinstance(text, str) and _version(text) == _today()):
-        return
-    known = _todays_members(estimator)
-    for one in inside:
-        if one.startswith("_") or one.endswith("_") or one in known:
+    known, named = _todays_members(estimator), _named_in_source(estimator)
+    for one in inside or ():
+        fitted = one.startswith("_") or one.endswith("_")
+        if one in known or (fitted and (named is None or one in named or one in _KNOWN)):
             continue
         if estimator.__name__ in _STEPWISE and one in _OF_TRAINING:
             continue
         value = member(state, one)
-        if value not in _HARMLESS.get(one, ()):
+        if fitted or value not in _HARMLESS.get(one, ()):
             raise ModelRefused(
                 f"{name} was saved by scikit-learn {text or '(no version)'}: its {estimator.__name__} has "
                 f"{one}={value!r}, which the installed {sklearn.__version__} does not know and would ignore. {_AGAIN}"
@@ -261,6 +277,20 @@ def _members(state: Mapping[str, Any]) -> dict[str, Any] | None:
     return members if isinstance(members, dict) else None
 
 
+@cache
+def _named_in_source(estimator: type) -> frozenset[str] | None:
+    """Each attribute that the modules of a class and of those it comes from name; None where there is no source."""
+    found: set[str] = set()
+    for one in estimator.__mro__:
+        if one.__module__.startswith("sklearn."):
+            try:
+                found |= set(re.findall(r"\.([A-Za-z_]\w*)", inspect.getsource(sys.modules[one.__module__])))
+            except (OSError, TypeError):
+                return None
+    return frozenset(found)
+
+
+@cache
 def _todays_members(estimator: type) -> set[str]:
     """The names of what the installed class has before it is fitted."""
     parameters = inspect.signature(estimator).parameters

@@ -155,7 +155,7 @@ READER_BUGS: Final = (
             Edit(
                 "auditor_client/models/older_sklearn.py",
                 "require_todays_parameters",
-                "if value not in _HARMLESS.get(one, ()):",
+                "if fitted or value not in _HARMLESS.get(one, ()):",
                 "if value is _HARMLESS:",
             ),
         ),

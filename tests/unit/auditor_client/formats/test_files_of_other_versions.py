@@ -240,7 +240,7 @@ def _parameter(name: str, value: Any) -> Callable[[dict[str, Any]], Any]:
     ("name", "value", "read"),
     [
         ("algorithm", "SAMME.R", False), ("algorithm", "SAMME", True), ("base_estimator", "deprecated", True),
-        ("surprise", 7, False),
+        ("surprise", 7, False), ("_surprise", 7, False), ("surprise_", 7, False), ("_n_classes", 2, True),
     ],
 )  # fmt: skip
 def test_a_parameter_that_scikit_learn_has_no_more_is_not_ignored(name: str, value: Any, *, read: bool) -> None:

@@ -4,12 +4,15 @@
 """
 
 import base64
+import io
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import skops.io
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models import checking, older_sklearn
@@ -17,6 +20,8 @@ from auditor_client.models.checking import decisions
 from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
+from auditor_client.models.skops_files import _BY_NAME
+from checks.foreign_models.makers.estimators import ESTIMATORS, fitted
 from shared.contract.schema import Column, Schema
 
 STORED = json.loads((Path(__file__).parent / "older_sklearn.json").read_text())
@@ -78,3 +83,15 @@ def test_the_oldest_version_of_a_file_counts() -> None:
         return {"__loader__": "ObjectNode", "content": {"content": {"_sklearn_version": text}}}
 
     assert older_sklearn.saved_by([saved("1.5.2"), saved("1.3.0"), saved("99.0")]) == (1, 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_the_installed_version_saves_is_in_its_vocabulary() -> None:
+    """Every estimator of the check's corpus, fitted by the installed scikit-learn, with all its members."""
+    for seed in range(len(ESTIMATORS)):
+        model, _ = fitted(seed)
+        schema_of_file = zipfile.ZipFile(io.BytesIO(skops.io.dumps(model))).read("schema.json")
+        for state in older_sklearn.states(json.loads(schema_of_file)):
+            kind = _BY_NAME.get(f"{state['__module__']}.{state['__class__']}")
+            if kind is not None and state["__loader__"] == "ObjectNode":
+                older_sklearn.require_todays_parameters(state, kind, "m.skops")
