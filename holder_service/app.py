@@ -31,6 +31,7 @@ from holder_service.web.rest import (
     health,
     kinds,
     ledger,
+    log,
     problem_pages,
     watches,
 )
@@ -66,6 +67,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         holder.engine.start()
         holder.wake()
         holder.notices.start()
+        if holder.publisher is not None:
+            holder.publisher.start()
         gc.collect()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
@@ -93,7 +96,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(kinds.routes(kinds.PLANS, [kinds.add_ask]))
     app.include_router(auditors.router)
     app.include_router(kinds.routes(kinds.PLANS, [kinds.add_quote, kinds.add_list]))
-    further = (watches, approvals, administrators, ledger, health, problem_pages, documentation)
+    further = (watches, approvals, administrators, ledger, log, health, problem_pages, documentation)
     for router in (
         auditors.positions, columns.router, *map(kinds.routes, kinds.OTHERS), *(room.router for room in further),
     ):  # fmt: skip

@@ -160,6 +160,8 @@ class TestedHolder:
             rounds.close()
         self.holder.preparation.close()
         self.holder.notices.close()
+        if self.holder.publisher is not None:
+            self.holder.publisher.close()
 
     def is_intact(self) -> bool:
         """Whether the holder finds its ledger intact."""
@@ -172,13 +174,15 @@ class TestedHolder:
             yield again
 
     @contextmanager
-    def copied(self, home: Path, database_url: str = "", *, quantum_ms: int = 0) -> Iterator["TestedHolder"]:
+    def copied(
+        self, home: Path, database_url: str = "", *, quantum_ms: int = 0, **settings_changed: Any
+    ) -> Iterator["TestedHolder"]:
         """A copy of this stopped holder in another folder: sooner there than a new one.
 
         Its database is the SQLite file in the folder, or a copy of this one's on PostgreSQL.
         """
         shutil.copytree(self.settings.home.parent, home, dirs_exist_ok=True)
-        settings = settings_in(home, database_url, quantum_ms=quantum_ms)
+        settings = replace(settings_in(home, database_url, quantum_ms=quantum_ms), **settings_changed)
         with opened(settings, self.admin_key, self.auditor_key) as copy:
             yield copy
 

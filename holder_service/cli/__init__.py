@@ -27,6 +27,7 @@ app = typer.Typer(
         *(command for part in PARTS for command in commands_of(f"{HERE}.{part}")),
         Deferred(f"{HERE}.administration", "admin", "admin"),
         Deferred(f"{HERE}.machine", "ledger_commands", "ledger"),
+        Deferred(f"{HERE}.witness", "witness", "witness"),
     ),
 )
 

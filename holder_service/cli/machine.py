@@ -42,6 +42,20 @@ def verify(
         notify("What was entered after the copy was made is not known from it.")
 
 
+@ledger_commands.command("log-keys")
+def log_keys() -> None:
+    """Print the keys that sign the checkpoints of the ledger's log, for witnesses: one for each signing key."""
+    from holder_service.files.set_up_errors import InvalidSettings
+    from shared.log.notes import VerifierKey
+
+    with clear_errors(), own_holder() as holder:
+        published = None if holder.log is None else holder.log.name()
+        if published is None:
+            raise InvalidSettings("HOLDER_LOG_ORIGIN is not set, so this holder publishes no log.")
+        for key in holder.public_keys().keys:
+            print(VerifierKey.of_log(published, key.public_key))
+
+
 @commands.command("replace-lost-key")
 def replace_lost_key(reason: Annotated[str, typer.Argument(help="The reason. It is written into the ledger.")]) -> None:
     """Replace the signing key because its file is lost. Tell the auditors through another channel."""

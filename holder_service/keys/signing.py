@@ -21,6 +21,7 @@ from holder_service.files.durable import durable_file, sync_folder
 from holder_service.files.set_up_errors import SetUpError
 from shared.kinds.handovers import handover_bytes
 from shared.kinds.releases import Handover, SigningKey, signature_of
+from shared.log.notes import SigningNoteKey
 
 _ENDING: Final = ".pem"
 
@@ -51,6 +52,10 @@ class SigningKeyPair:
         """The successor with this key's word for it."""
         signature = self.sign_bytes(handover_bytes(successor, by=self.id))
         return successor.model_copy(update={"handover": Handover(by=self.id, signature=signature)})
+
+    def note_key(self, name: str) -> SigningNoteKey:
+        """This key as the one of a log of a name, which signs checkpoints."""
+        return SigningNoteKey.of(name, self._private)
 
     def sign_bytes(self, content: bytes) -> str:
         """The signature of some canonical bytes, as "ed25519:<base64>"."""

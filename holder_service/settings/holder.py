@@ -14,6 +14,7 @@ from holder_service.files.set_up_errors import InvalidSettings
 from holder_service.settings.oidc import PREFIX, OidcSettings
 from holder_service.settings.secrets import ENDING, SECRETS, secret
 from shared.contract.notices import DAYS_DEFAULT, PERCENT_DEFAULT, Thresholds
+from shared.log.notes import COSIGNATURE, BadNote, VerifierKey
 from shared.wire.text import NAME_PATTERN, Words
 from shared.wire.variables import unknown_variables
 
@@ -47,6 +48,18 @@ class RecordsRoot(NamedTuple):
         if equals and not set(":/") & set(dataset):
             return cls(url, dataset)
         return cls(text)
+
+
+class Witness(NamedTuple):
+    """A witness of the ledger's log.
+
+    Attributes:
+        url: Its address, to which the calls of C2SP `tlog-witness` are added.
+        key: The key with which it cosigns.
+    """
+
+    url: str
+    key: VerifierKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +113,11 @@ class Settings:
             Each tells its caller whether the files fit, so allow few.
         notice_percent: How much of a cap or a budget is spent, in per cent, when there is a notice of it.
         notice_days: How many days before a budget or a key expires a notice appears.
+        log_origin: The name of the ledger's public log, such as `audits.example.org/ledger`; by default there is no
+            public log. The world can then see how many ledger entries there are, and when they were added
+            ([witnesses](witnesses.md)).
+        witnesses: Who cosigns the log: pairs of a URL and the key that `holder witness init` prints, with spaces
+            between.
     """
 
     home: Path
@@ -119,6 +137,12 @@ class Settings:
     oidc: OidcSettings | None = None
     notice_percent: int = PERCENT_DEFAULT
     notice_days: int = DAYS_DEFAULT
+    log_origin: str | None = None
+    witnesses: tuple[Witness, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.witnesses and self.log_origin is None:
+            raise InvalidSettings("HOLDER_WITNESSES needs HOLDER_LOG_ORIGIN, the name of the log that they cosign.")
 
     @property
     def thresholds(self) -> Thresholds:
@@ -173,6 +197,11 @@ class Settings:
         return self.home / "spark-store"
 
     @property
+    def log_checkpoint(self) -> Path:
+        """The file of the last checkpoint of the ledger's log that was published, with its cosignatures."""
+        return self.home / "log-checkpoint"
+
+    @property
     def calibration(self) -> Path:
         """Where `holder calibrate` writes how this machine compares; the public deadlines follow from it."""
         return self.home / "calibration.json"
@@ -225,6 +254,8 @@ class Settings:
             OidcSettings.from_environment(environment),
             _number(environment, "HOLDER_NOTICE_PERCENT", PERCENT_DEFAULT, smallest=1, largest=100),
             _number(environment, "HOLDER_NOTICE_DAYS", DAYS_DEFAULT, smallest=1, largest=365),
+            _origin(environment, "HOLDER_LOG_ORIGIN"),
+            _witnesses(environment, "HOLDER_WITNESSES"),
         )  # fmt: skip
 
 
@@ -300,6 +331,34 @@ def _roots(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
         if urlsplit(root.url).password is not None:
             raise InvalidSettings(f"{name} has a password in a URL, and callers are shown it: give it to the engine.")
     return given
+
+
+def _origin(environment: Mapping[str, str], name: str) -> str | None:
+    given = environment.get(name) or None
+    if given is None or re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._~:/-]{0,99}", given):
+        return given
+    raise InvalidSettings(
+        f"{name} takes a name like audits.example.org/ledger: at most 100 letters, digits and the signs . _ ~ : / -"
+    )
+
+
+def _witnesses(environment: Mapping[str, str], name: str) -> tuple[Witness, ...]:
+    given = (environment.get(name) or "").split()
+    if len(given) % 2:
+        raise InvalidSettings(f"{name} takes pairs of a URL and a key, with spaces between.")
+    witnesses = []
+    for url, key in zip(given[::2], given[1::2], strict=True):
+        if not re.fullmatch(r"https?://[^\s/@]+(/[^\s?#]*)?", url):
+            raise InvalidSettings(f"{name}: {url!r} is not a URL of http or https without a user or a query.")
+        try:
+            witnesses.append(Witness(url.rstrip("/"), VerifierKey.parse(key)))
+        except BadNote as error:
+            raise InvalidSettings(f"{name}: {error}") from None
+        if witnesses[-1].key.algorithm != COSIGNATURE:
+            raise InvalidSettings(f"{name}: {key!r} is not the key of a witness, as `holder witness init` prints it.")
+    if len({witness.key.name for witness in witnesses}) < len(witnesses):
+        raise InvalidSettings(f"{name} names a witness twice.")
+    return tuple(witnesses)
 
 
 def _with_password(url: str, password: str) -> str:

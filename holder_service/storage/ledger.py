@@ -35,6 +35,20 @@ _LOCK = Prepared(
     .with_for_update(of=ledger_head)
 )
 _HASH_AT = Prepared(select(entries.c.hash).where(entries.c.sequence == bindparam("at")))
+_HASHES = (
+    select(entries.c.hash)
+    .where(entries.c.sequence.between(bindparam("first"), bindparam("last")))
+    .order_by(entries.c.sequence)
+)
+_RESTORES = (
+    select(func.count())
+    .select_from(entries)
+    .where(
+        entries.c.kind == "restore",
+        entries.c.sequence > bindparam("after"),
+        entries.c.sequence <= bindparam("upto"),
+    )
+)
 _ENTRIES_AFTER = (
     select(entries).where(entries.c.sequence > bindparam("after")).order_by(entries.c.sequence).limit(READ_AT_ONCE)
 )
@@ -101,6 +115,17 @@ def head(connection: Connection) -> LedgerPosition:
     """The newest entry; 0 and the genesis hash of an empty ledger."""
     row = connection.execute(_HEAD).one_or_none()
     return LedgerPosition(sequence=row.sequence, hash=row.hash) if row else EMPTY
+
+
+def hashes(connection: Connection, first: int, last: int) -> list[bytes]:
+    """The hashes of the entries from one sequence number to another, inclusive, 32 bytes each."""
+    found = connection.execute(_HASHES, {"first": first, "last": last}).scalars()
+    return [bytes.fromhex(entry_hash.removeprefix("sha256:")) for entry_hash in found]
+
+
+def number_of_restores(connection: Connection, *, after: int, upto: int) -> int:
+    """How many restores are recorded behind a sequence number, up to another one."""
+    return int(connection.execute(_RESTORES, {"after": after, "upto": upto}).scalar_one())
 
 
 def lock(connection: Connection, *, hash_at: int) -> tuple[LedgerPosition, str | None]:

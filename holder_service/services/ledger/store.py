@@ -130,14 +130,14 @@ class LedgerStore:
     """The database and its anchor.
 
     Attributes:
-        on_append: Called after every commit that appended an entry, once that is anchored; returns at once.
+        on_append: Each is called after every commit that appended an entry, once that is anchored; all return at once.
     """
 
     def __init__(self, database: Database, anchor: Anchor, clock: Clock = utc_now) -> None:
         self.database = database
         self.anchor = anchor
         self.clock = clock
-        self.on_append: Callable[[], object] = _nothing
+        self.on_append: list[Callable[[], object]] = []
         self._guard = threading.Lock()
         self._waiting: list[_Shared[Any]] = []
         self._trying = threading.Lock()
@@ -305,7 +305,8 @@ class LedgerStore:
         [transaction] = done
         if transaction.last is not None:
             self._advance(transaction.last.position, restoring=restoring)
-            self.on_append()
+            for told in self.on_append:
+                told()
         elif transaction.rests_on > 0:
             self.ensure_anchored(transaction.rests_on)
         return result
@@ -325,10 +326,6 @@ class LedgerStore:
                 self.anchor.advance(head)
         except OSError as error:
             raise _anchor_fault(error, self.anchor.path) from None
-
-
-def _nothing() -> None:
-    pass
 
 
 def _rolled_back() -> RestoreUnrecorded:

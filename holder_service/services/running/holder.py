@@ -22,8 +22,10 @@ from holder_service.services.accounts.access import IssuedKey
 from holder_service.services.columns.preparation import Preparation
 from holder_service.services.datasets.column_jobs import Pace
 from holder_service.services.ledger.key_rotation import Signer, publish_first, replace_lost
+from holder_service.services.ledger.log import LedgerLog
 from holder_service.services.ledger.store import LedgerStore
 from holder_service.services.releases.watch_rounds import WatchRounds
+from holder_service.services.running.log_publisher import LogPublisher
 from holder_service.services.running.notices import NoticeLog
 from holder_service.services.work.apart import Apart
 from holder_service.services.work.work_factors import read_factors
@@ -57,6 +59,8 @@ class Holder:
         reading: Where score documents are read.
         linking: Where files of linked values are.
         provider: Whose tokens open accounts, in addition to keys; `None` if nobody's.
+        log: The ledger as a public log; `None` if it is not published.
+        publisher: Publishes its checkpoints; `None` likewise.
     """
 
     settings: Settings
@@ -72,6 +76,8 @@ class Holder:
     reading: Apart
     linking: Apart
     provider: IdentityProvider | None
+    log: LedgerLog | None
+    publisher: LogPublisher | None
 
     @classmethod
     def open(cls, settings: Settings) -> "Holder":
@@ -104,6 +110,10 @@ class Holder:
         )
         notices = NoticeLog(store, files, settings.thresholds, settings.home)
         provider = IdentityProvider.of(settings.oidc)
+        log = publisher = None
+        if settings.log_origin is not None:
+            log = LedgerLog(store, signer, origin=settings.log_origin, file=settings.log_checkpoint)
+            publisher = LogPublisher(store, log, settings.witnesses, settings.log_checkpoint)
         return cls(
             settings,
             store,
@@ -118,6 +128,8 @@ class Holder:
             Apart(),
             Apart(),
             provider,
+            log,
+            publisher,
         )
 
     def wake(self) -> None:
@@ -136,6 +148,8 @@ class Holder:
         for rounds in self.rounds:
             rounds.close()
         self.notices.close()
+        if self.publisher is not None:
+            self.publisher.close()
         self.reading.close()
         self.linking.close()
         self.engine.close()

@@ -110,7 +110,7 @@ class NoticeLog:
         """Look now, after each commit of this process, and now and then."""
         with self._guard:
             if self._thread is None and not self._closed.is_set():
-                self._store.on_append = self._wanted.set
+                self._store.on_append.append(self._wanted.set)
                 self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
                 self._thread.start()
 

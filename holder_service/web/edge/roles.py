@@ -18,6 +18,8 @@ from shared.contract.datasets import Role
 
 METRICS: Final = "/metrics"
 PUBLIC_UNDER_V1: Final = frozenset({"/v1/keys", "/v1/sign-in"})
+PUBLIC_LOG: Final = "/v1/log/"
+"""The ledger's log, below this path: anybody may watch it."""
 ROLES: Final = "x-roles"
 """The member of an operation in the OpenAPI document that lists the roles that may call it."""
 
@@ -70,7 +72,9 @@ MetricsReader = Annotated[Caller, Depends(METRICS_READERS)]
 
 def needs_key(path: str) -> bool:
     """Whether a path is served to the holders of keys alone."""
-    return path == METRICS or (path.startswith("/v1") and path not in PUBLIC_UNDER_V1)
+    if path in PUBLIC_UNDER_V1 or path.startswith(PUBLIC_LOG):
+        return False
+    return path == METRICS or path.startswith("/v1")
 
 
 def _admissions(dependant: Dependant) -> Iterator[Admission]:

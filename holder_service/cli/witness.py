@@ -1,0 +1,84 @@
+"""`holder witness`: cosign the logs of holders, so that none can show two people two histories."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from holder_service.cli.calls import clear_errors
+
+witness = typer.Typer(
+    no_args_is_help=True,
+    help="Run a witness: cosign the ledgers of holders, so that a holder cannot show two people two histories.",
+)
+_HOME: Final = Path("witness-home")
+Home = Annotated[Path, typer.Option(help="The witness's folder: its key, and what it has seen.")]
+
+
+@witness.command()
+def init(
+    name: Annotated[str, typer.Argument(help="The witness's name, such as ombudsman.example.org/witness.")],
+    *,
+    home: Home = _HOME,
+) -> None:
+    """Make the witness's key, and print the public key for holders and auditors."""
+    from holder_service.witnessing.state import WitnessFolder
+
+    with clear_errors():
+        print(WitnessFolder(home).create(name).verifier)
+
+
+@witness.command()
+def add(
+    origin: Annotated[str, typer.Argument(help="The name of the log: the first line of its checkpoint.")],
+    keys: Annotated[list[str], typer.Argument(help="The log's keys, as `holder ledger log-keys` prints them.")],
+    *,
+    home: Home = _HOME,
+) -> None:
+    """Watch a log, or accept a further key of a log that is watched already."""
+    from holder_service.witnessing.state import UnusableWitness, WitnessFolder
+    from shared.log.notes import BadNote, VerifierKey
+
+    with clear_errors():
+        folder = WitnessFolder(home)
+        folder.key()
+        try:
+            parsed = tuple(map(VerifierKey.parse, keys))
+        except BadNote as error:
+            raise UnusableWitness(str(error)) from None
+        log = folder.add(origin, parsed)
+        print(f"{origin}: {len(log.keys)} {'key' if len(log.keys) == 1 else 'keys'}, {log.size} entries seen")
+
+
+@witness.command()
+def show(*, home: Home = _HOME) -> None:
+    """Print the witness's public key and what it has seen of each log."""
+    from holder_service.witnessing.state import WitnessFolder
+
+    with clear_errors():
+        folder = WitnessFolder(home)
+        print(folder.key().verifier)
+        for origin, log in sorted(folder.logs().items()):
+            print(f"{origin}: {log.size} entries")
+
+
+@witness.command()
+def serve(
+    *,
+    home: Home = _HOME,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8090,
+) -> None:
+    """Answer holders that ask for cosignatures, until it is ended."""
+    import uvicorn
+
+    from holder_service.web.edge import logs
+    from holder_service.witnessing.server import create_witness
+    from holder_service.witnessing.state import WitnessFolder
+
+    with clear_errors():
+        application = create_witness(WitnessFolder(home))
+    uvicorn.run(
+        application, host=host, port=port, log_config=logs.configuration("warning"), access_log=False,
+        server_header=False,
+    )  # fmt: skip

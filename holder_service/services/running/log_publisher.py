@@ -1,0 +1,130 @@
+"""Publishes checkpoints of the ledger's log in the background, and has them cosigned by witnesses.
+
+A release never waits for it: its entry is in a checkpoint some seconds after the answer left. The processes of a holder
+take turns by a lock on a file, and the published checkpoint is a file of the home.
+
+A checkpoint without cosignatures does not replace one that has some. While no witness answers, the log therefore ends
+where it was witnessed last.
+"""
+
+import fcntl
+import logging
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from holder_service.domain.errors import HolderError
+from holder_service.services.ledger.log import LedgerLog
+from holder_service.services.ledger.store import LedgerStore
+from holder_service.settings.holder import Witness
+from holder_service.witnessing.calls import NotCosigned, WitnessCalls
+from shared.log.checkpoints import Checkpoint
+from shared.log.notes import Note, Signature
+
+PUBLISHED_AGAIN_S: Final = 1.0
+"""The shortest time between two checkpoints: many entries in a row are published at once."""
+PUBLISHED_AT_LEAST_S: Final = 30.0
+"""The longest time until the witnesses are asked again that did not cosign, and entries of other processes found."""
+_log = logging.getLogger(__name__)
+
+
+class LogPublisher:
+    """Publishes in a thread that works after each commit and now and then."""
+
+    def __init__(self, store: LedgerStore, log: LedgerLog, witnesses: Sequence[Witness], file: Path) -> None:
+        self._store = store
+        self._ledger_log = log
+        self._witnesses = tuple(witnesses)
+        self._lock_file = file.with_name(f"{file.name}.lock")
+        self._calls = WitnessCalls()
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._wanted = threading.Event()
+        self._closed = threading.Event()
+
+    def start(self) -> None:
+        """Publish now, after each commit of this process, and now and then."""
+        with self._guard:
+            if self._thread is None and not self._closed.is_set():
+                self._store.on_append.append(self._wanted.set)
+                self._thread = threading.Thread(target=self._run, name="log", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """End; the next process publishes what is not published yet."""
+        self._closed.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+        self._calls.close()
+
+    def publish(self) -> None:
+        """Publish a checkpoint of the ledger as it is, unless it is published or another process is at it.
+
+        Raises:
+            HolderError: The database does not answer, or the signing key is missing.
+            OSError: The checkpoint cannot be written.
+        """
+        with self._alone() as alone:
+            if not alone or not self._store.is_anchored():
+                return
+            before = self._ledger_log.published()
+            checkpoint = self._ledger_log.newest()
+            if before is not None and before.text == checkpoint.text and not self._lacking(before):
+                return
+            note = self._ledger_log.signed(checkpoint)
+            cosignatures = self._cosigned(note, before)
+            if not cosignatures and before is not None and len(before.signatures) > 1:
+                return
+            self._ledger_log.publish(Note(note.text, (*note.signatures, *cosignatures)))
+
+    def _cosigned(self, note: Note, before: Note | None) -> list[Signature]:
+        """The cosignatures of all witnesses who cosign; who already did is not asked again."""
+        if not self._witnesses:
+            return []
+        with ThreadPoolExecutor(len(self._witnesses), thread_name_prefix="witness") as pool:
+            cosignatures = pool.map(lambda witness: self._cosignature(witness, note, before), self._witnesses)
+            return [one for one in cosignatures if one is not None]
+
+    def _cosignature(self, witness: Witness, note: Note, before: Note | None) -> Signature | None:
+        earlier = None if before is None else next((one for one in before.signatures if witness.key.names(one)), None)
+        if before is not None and earlier is not None and before.text == note.text:
+            return earlier
+        old_size = 0 if before is None or earlier is None else Checkpoint.parse(before.text).size
+        try:
+            return self._calls.cosign(witness, note, old_size=old_size, consistency=self._ledger_log.consistency)
+        except NotCosigned as error:
+            _log.warning("witness did not cosign", extra={"witness": witness.key.name, "reason": str(error)})
+            return None
+
+    def _lacking(self, note: Note) -> bool:
+        """Whether a witness did not cosign a note."""
+        return not all(any(witness.key.names(one) for one in note.signatures) for witness in self._witnesses)
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            self._wanted.clear()
+            try:
+                self.publish()
+            except (OSError, HolderError) as error:
+                _log.error("the ledger's log could not be published", extra={"error": type(error).__name__})
+            if not self._closed.wait(PUBLISHED_AGAIN_S):
+                self._wanted.wait(PUBLISHED_AT_LEAST_S)
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether no other process publishes, and none does in the meantime."""
+        lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+        finally:
+            os.close(lock)

@@ -1,0 +1,1 @@
+"""Witnesses of ledgers (C2SP `tlog-witness`): asking them, and being one."""

@@ -1,0 +1,164 @@
+"""The ledger's public log: checkpoints that witnesses cosign and tiles prove, none of it in the path of a release."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from shared.log.checkpoints import Checkpoint
+from shared.log.merkle import consistency_proof, leaf_hash, nodes_of, root_of, verify_consistency
+from shared.log.notes import Note
+from shared.log.tiles import Tile, nodes_from, parse_entry_bundle
+from testing.holders import TestedHolder
+from testing.ports import reserved_port
+from testing.registers import plan
+from testing.tampering import lose_the_anchored_entry
+from testing.waits import wait_until
+from testing.witnesses import ORIGIN, log_keys, new_witness, witnessing
+
+
+def checkpoint_of(holder: TestedHolder) -> Note | None:
+    """The published checkpoint, asked for without a key."""
+    answer = holder.client.get("/v1/log/checkpoint")
+    return Note.parse(answer.content) if answer.status_code == 200 else None
+
+
+def size_of(holder: TestedHolder) -> int:
+    note = checkpoint_of(holder)
+    return 0 if note is None else Checkpoint.parse(note.text).size
+
+
+def head_of(holder: TestedHolder) -> int:
+    sequence: int = holder.auditor("GET", "/ledger/head").json()["sequence"]
+    return sequence
+
+
+def published_whole(holder: TestedHolder) -> None:
+    """Wait until the whole ledger is published."""
+    head = head_of(holder)
+    wait_until(lambda: size_of(holder) >= head)
+
+
+def hashes_of(holder: TestedHolder) -> list[bytes]:
+    return [bytes.fromhex(entry["hash"].removeprefix("sha256:")) for entry in holder.entries()]
+
+
+def tile_of(holder: TestedHolder, tile: Tile) -> bytes:
+    answer = holder.client.get(f"/v1/log/tile/{tile.path}")
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+@pytest.fixture(scope="module")
+def log_holder(set_up_holder: TestedHolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestedHolder]:
+    """A holder with a log, for tests that change nothing."""
+    with set_up_holder.copied(tmp_path_factory.mktemp("log"), log_origin=ORIGIN) as holder:
+        published_whole(holder)
+        yield holder
+
+
+def test_the_checkpoint_is_the_tree_over_the_ledger_signed_by_the_holder(
+    set_up_holder: TestedHolder, tmp_path: Path
+) -> None:
+    with set_up_holder.copied(tmp_path, log_origin=ORIGIN) as holder:
+        holder.release(plan())
+        published_whole(holder)
+        note = checkpoint_of(holder)
+        assert note is not None
+        hashes = hashes_of(holder)
+        checkpoint = Checkpoint.parse(note.text)
+
+        leaves = list(map(leaf_hash, hashes))
+        assert checkpoint == Checkpoint(ORIGIN, len(hashes), root_of(len(hashes), nodes_of(leaves)))
+        assert list(note.verified(log_keys(holder.settings))) == list(log_keys(holder.settings))
+        node = nodes_from(checkpoint.size, lambda tile: tile_of(holder, tile))
+        assert root_of(checkpoint.size, node) == checkpoint.root
+        assert parse_entry_bundle(tile_of(holder, Tile(None, 0, checkpoint.size))) == hashes
+
+
+def test_a_holder_without_an_origin_has_no_log(unmoved_holder: TestedHolder) -> None:
+    for path in ("checkpoint", "tile/0/000.p/1"):
+        answer = unmoved_holder.client.get(f"/v1/log/{path}")
+        assert answer.status_code == 404
+        assert "does not publish" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "path", ["0/000", "0/000.p/200", "0/001.p/1", "1/000.p/1", "entries/000.p/200", "0/0", "..%2F..%2Fanchor"]
+)
+def test_only_what_the_checkpoint_covers_is_served(log_holder: TestedHolder, path: str) -> None:
+    assert log_holder.client.get(f"/v1/log/tile/{path}").status_code == 404
+
+
+def test_a_witness_cosigns_every_later_checkpoint_and_the_release_does_not_wait(
+    set_up_holder: TestedHolder, tmp_path: Path
+) -> None:
+    """While the witness is down the log stays where it was witnessed last, and releases are answered."""
+    folder = new_witness(tmp_path / "witness", set_up_holder.settings)
+    with reserved_port() as port, ExitStack() as up:
+        witness = up.enter_context(witnessing(folder, port=port))
+        with set_up_holder.copied(tmp_path / "holder", log_origin=ORIGIN, witnesses=(witness,)) as holder:
+            published_whole(holder)
+            first = checkpoint_of(holder)
+            assert first is not None
+            assert first.verified([witness.key])[witness.key] is not None
+            up.close()
+
+            assert holder.release(plan(draw=1)).status_code == 201
+            holder.holder.publisher.publish()  # type: ignore[union-attr]
+            assert checkpoint_of(holder) == first
+
+            up.enter_context(witnessing(folder, port=port))
+            holder.holder.publisher.publish()  # type: ignore[union-attr]
+            published_whole(holder)
+            second = checkpoint_of(holder)
+            assert second is not None
+            assert list(second.verified([witness.key])) == [witness.key]
+            before, after = Checkpoint.parse(first.text), Checkpoint.parse(second.text)
+            assert before.size < after.size
+            node = nodes_from(after.size, lambda tile: tile_of(holder, tile))
+            verify_consistency(
+                first=before.size, second=after.size, first_root=before.root, second_root=after.root,
+                proof=consistency_proof(before.size, after.size, node),
+            )  # fmt: skip
+
+
+def test_a_log_that_forks_is_not_cosigned(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    """Two copies of one holder, with one key, charge different plans: the witness cosigns the first alone."""
+    folder = new_witness(tmp_path / "witness", set_up_holder.settings)
+    with witnessing(folder) as witness:
+        settings = {"log_origin": ORIGIN, "witnesses": (witness,)}
+        with set_up_holder.copied(tmp_path / "one", **settings) as first:
+            first.release(plan(draw=1))
+            published_whole(first)
+            seen = checkpoint_of(first)
+            assert seen is not None
+            assert len(seen.verified([witness.key])) == 1
+        with set_up_holder.copied(tmp_path / "two", **settings) as second:
+            second.release(plan(draw=2))
+            second.release(plan(draw=3))
+            published_whole(second)
+            forked = checkpoint_of(second)
+            assert forked is not None
+            assert forked.verified([witness.key]) == {}
+    assert folder.logs()[ORIGIN].root == Checkpoint.parse(seen.text).root
+
+
+def test_a_restored_ledger_is_another_log(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    with set_up_holder.copied(tmp_path, log_origin=ORIGIN) as holder:
+        holder.release(plan(draw=1))
+        published_whole(holder)
+        lose_the_anchored_entry(holder.settings)
+        assert checkpoint_of(holder) is None
+        assert holder.client.get("/v1/log/tile/0/000.p/1").status_code == 404
+
+        assert holder.admin("POST", "/ledger/restore", json={"reason": "the disk failed"}).status_code == 201
+
+        published_whole(holder)
+        note = checkpoint_of(holder)
+        assert note is not None
+        checkpoint = Checkpoint.parse(note.text)
+        assert checkpoint.origin == f"{ORIGIN}/1"
+        leaves = list(map(leaf_hash, hashes_of(holder)))
+        assert checkpoint.root == root_of(len(leaves), nodes_of(leaves))
