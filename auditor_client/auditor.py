@@ -36,6 +36,7 @@ from auditor_client.errors import NotFound, QuestionRefused
 from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
 from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.ledger_log import Witnesses
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.sessions import shown_by
 from auditor_client.findings.about import NOTHING, About
@@ -93,6 +94,7 @@ class Auditor:
             wait_approval_s=settings.wait_approval,
         )
         self._receipts = Receipts(settings.receipts)
+        self._witnesses = Witnesses(*settings.trusted_witnesses)
         self._linked = LinkedColumns(settings.receipts)
         self._on_step = on_step
         about = about.over(made(About, {"organisation": settings.organisation, "author": settings.author}))
@@ -510,11 +512,13 @@ class Auditor:
     def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.
 
+        If the holder publishes its ledger as a log, the log and its witnesses are checked too.
+
         Raises:
             HolderLied: The holder's keys are not the pinned ones.
         """
         self._on_step("Checking the receipts")
-        return check_receipts(self._receipts, self._holder)
+        return check_receipts(self._receipts, self._holder, self._witnesses)
 
     def _rehearsal(self, real: DatasetDescription) -> DatasetDescription:
         """The rehearsal of a dataset."""

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 
 from auditor_client.errors import SettingsMissing, SettingsRefused
 from auditor_client.text import no_such
+from shared.log.notes import COSIGNATURE, VerifierKey
 from shared.wire.limits import TEXT_CHARACTERS_MAX
 from shared.wire.text import Words
 from shared.wire.variables import unknown_variables
@@ -62,6 +63,14 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "How many seconds to wait for a budget officer's approval, where the dataset requires it; `0`.",
     ),
     "author": Setting("AUDITOR_AUTHOR", "Who writes reports, for their head."),
+    "witnesses": Setting(
+        "AUDITOR_WITNESSES",
+        "The keys of the witnesses that you trust to watch the holder's ledger, with spaces between "
+        "([witnesses](witnesses.md)).",
+    ),
+    "witnesses_needed": Setting(
+        "AUDITOR_WITNESSES_NEEDED", "How many of them have to have cosigned; more than half of them."
+    ),
 }
 """Every setting by its name in a configuration file."""
 
@@ -72,6 +81,8 @@ _TAKES: Final = {
     "organisation": _WORDS,
     "author": _WORDS,
     "asked_for": _WORDS,
+    "witnesses": "is keys as `holder witness init` prints them, with spaces between.",
+    "witnesses_needed": "is a whole number from 1 to the number of witnesses.",
 }
 """What a setting takes, where not every text will do."""
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,512}")
@@ -94,6 +105,8 @@ class Given(TypedDict, total=False):
         asked_for: What the questions are for, in one line: the holder enters it into its ledger and publishes it.
         wait_approval: How many seconds to wait for a budget officer's approval, where the dataset requires it; else
             `ApprovalAwaited` is raised at once.
+        witnesses: The keys of witnesses of the holder's ledger, with spaces between.
+        witnesses_needed: How many of them have to have cosigned; by default more than half of them.
     """
 
     token_file: Path | str | None
@@ -102,6 +115,8 @@ class Given(TypedDict, total=False):
     allow_plain_http: bool | None
     asked_for: str | None
     wait_approval: float | None
+    witnesses: str | None
+    witnesses_needed: int | None
 
 
 class AuditorSettings(BaseModel):
@@ -125,6 +140,31 @@ class AuditorSettings(BaseModel):
     author: Words | None = None
     asked_for: Words | None = None
     wait_approval: float = Field(default=0, ge=0, allow_inf_nan=False)
+    witnesses: str = ""
+    witnesses_needed: int | None = Field(default=None, ge=1)
+
+    @field_validator("witnesses")
+    @classmethod
+    def _check_witnesses(cls, given: str) -> str:
+        keys = tuple(map(VerifierKey.parse, given.split()))
+        if len({key.name for key in keys}) < len(keys) or any(key.algorithm != COSIGNATURE for key in keys):
+            raise ValueError
+        return given
+
+    @field_validator("witnesses_needed")
+    @classmethod
+    def _check_needed(cls, needed: int | None, info: ValidationInfo) -> int | None:
+        if needed is not None and needed > len(str(info.data.get("witnesses", "")).split()):
+            raise ValueError
+        return needed
+
+    @property
+    def trusted_witnesses(self) -> tuple[tuple[VerifierKey, ...], int]:
+        """The witnesses' keys, and how many of them have to have cosigned: more than half of them by default."""
+        keys = tuple(map(VerifierKey.parse, self.witnesses.split()))
+        if self.witnesses_needed is not None:
+            return keys, self.witnesses_needed
+        return keys, len(keys) // 2 + 1 if keys else 0
 
     @property
     def key(self) -> str | Path | None:

@@ -5,6 +5,7 @@
 Nobody writes an example by hand. After a change of the interface this is run, and what changed in the examples is read.
 """
 
+import base64
 import json
 import tempfile
 from pathlib import Path
@@ -31,8 +32,7 @@ def main() -> None:
             if operation == "load_records_from":
                 example["request"] = {**body, "url": "s3a://registers/2026/"}
         if answer.content:
-            is_json = answer.headers["content-type"] == "application/json"
-            example["answer"] = _shown(answer.json() if is_json else answer.text)
+            example["answer"] = _answer(answer)
         if answer.status_code == 202:
             example = {"waiting": example["answer"]}
         refines = isinstance(body, dict) and "refines" in body
@@ -42,6 +42,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home, new_holder(Path(home)) as holder:
         walk(holder, DocumentCaller(holder, note))
     EXAMPLES.write_text(json.dumps(dict(sorted(examples.items())), ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def _answer(answer: httpx.Response) -> Any:
+    """A JSON document, a text, or base64 of bytes."""
+    match answer.headers["content-type"]:
+        case "application/json":
+            return _shown(answer.json())
+        case "application/octet-stream":
+            return base64.b64encode(answer.content).decode()
+        case _:
+            return _shown(answer.text)
 
 
 def _shown(value: Any) -> Any:

@@ -60,7 +60,9 @@ class Call(Protocol):
 @contextmanager
 def new_holder(home: Path) -> Iterator[TestedHolder]:
     """A holder of which nothing is known but its administrator's key."""
-    settings = replace(settings_in(home), records_roots=((home / LAKE).as_uri(),), oidc=OIDC)
+    settings = replace(
+        settings_in(home), records_roots=((home / LAKE).as_uri(),), oidc=OIDC, log_origin="holder.example/ledger"
+    )
     issued = initialise(settings)
     assert issued is not None
     with opened(settings, issued.text) as holder:
@@ -72,6 +74,9 @@ def walk(holder: TestedHolder, call: Call) -> None:
     for operation in ("check_health", "check_readiness", "signing_keys", "sign_in_offer", "list_problems"):
         call(operation)
     call("explain_problem", code="budget-exhausted")
+    wait_until(lambda: holder.client.get("/v1/log/checkpoint").status_code == 200)
+    call("log_checkpoint")
+    call("log_tile", tile="0/000.p/1")
     _administer(holder, call)
     _approve(holder, call, _ask(call))
     _look_back(holder, call)

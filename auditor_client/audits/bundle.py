@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -25,6 +25,14 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.ledger_log import (
+    NO_WITNESSES,
+    LedgerLog,
+    LogCheck,
+    LogFolder,
+    Witnesses,
+    first_difference,
+)
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed_as
 from auditor_client.findings.finding import StoredAnswer
@@ -34,8 +42,12 @@ from auditor_client.report.json_document import FORMATS, audit_document
 from auditor_client.text import marked_name
 from shared.contract.datasets import Budget
 from shared.kinds.bundles import BYTES_MAX, FORMAT, KEYS, MANIFEST, MEMBERS_MAX, BadBundle, Manifest, read_bundle
-from shared.kinds.releases import Release, SigningKeys
+from shared.kinds.releases import LedgerPosition, Release, SigningKeys
+from shared.log.notes import BadNote
 from shared.wire.canonical import sha256_name
+
+LOG_CHECKPOINT: Final = "log/checkpoint"
+LOG_ENTRIES: Final = "log/entries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +55,21 @@ class BundleReport:
     """What was found about a bundle: of each audit, and as a whole.
 
     `fingerprints` are the keys that the signatures were checked with, "id public_key", to compare with the holder's.
+    `log` is what was found about the holder's public log; None if the bundle has none and no witness is required.
     """
 
     checks: tuple[AuditCheck, ...]
     faults: tuple[str, ...]
     fingerprints: tuple[str, ...]
     trainings: tuple[AuditCheck, ...] = ()
+    log: LogCheck | None = None
 
     @property
     def ok(self) -> bool:
         """Whether nothing was found wrong, and there was something to check."""
         found = (*self.checks, *self.trainings)
-        return bool(found) and not self.faults and all(check.fault is None for check in found)
+        faults = (*self.faults, *(check.fault for check in found), None if self.log is None else self.log.fault)
+        return bool(found) and all(fault is None for fault in faults)
 
     def to_document(self) -> dict[str, Any]:
         """The findings as JSON values."""
@@ -64,6 +79,7 @@ class BundleReport:
             "trainings": [asdict(one) for one in self.trainings],
             "faults": list(self.faults),
             "keys": list(self.fingerprints),
+            "log": None if self.log is None else asdict(self.log),
         }
 
 
@@ -83,6 +99,9 @@ def write_bundle(
     for dataset in described[1:]:
         require_alike(described[0], dataset, "One bundle is written")
     files: dict[str, bytes] = {KEYS: receipts.pinned().model_dump_json(indent=2).encode()}
+    log = LogFolder(receipts.directory).saved()
+    if log is not None:
+        files |= {LOG_CHECKPOINT: str(log.note).encode(), LOG_ENTRIES: log.entries}
     names = []
     for audit in audits:
         note = audit.note
@@ -112,12 +131,13 @@ def write_bundle(
     return Path(path)
 
 
-def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
+def check_bundle(path: Path | str, *, keys: Path | None = None, witnesses: Witnesses = NO_WITNESSES) -> BundleReport:
     """Read a bundle back, check the signatures, and compute every figure again.
 
     Args:
         path: The zip file; nothing in it is trusted, and nothing is written anywhere.
         keys: A file of the holder's published keys (`GET /v1/keys`), from the holder; else the bundle's are used.
+        witnesses: Whose cosignatures the log in the bundle needs.
 
     Raises:
         ReceiptsDamaged: The file is no bundle.
@@ -137,7 +157,97 @@ def check_bundle(path: Path | str, *, keys: Path | None = None) -> BundleReport:
         faults=faults,
         fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted.keys),
         trainings=() if faults else tuple(checked_training(name, files, trusted) for name in manifest.trainings),
+        log=None if faults else _checked_log(files, trusted, witnesses),
     )
+
+
+def compare_bundles(first: Path | str, second: Path | str) -> str | None:
+    """Compare the histories that a holder showed to the writers of two bundles, without asking anybody.
+
+    Returns:
+        A sentence that says where the histories differ; None if one is the beginning of the other.
+
+    Raises:
+        ReceiptsDamaged: A file is not a bundle, has no log, or they are of two holders.
+        HolderLied: The log in one of them is false.
+    """
+    (log, keys), (other, other_keys) = map(_log_and_keys, (first, second))
+    shared = {key.public_key for key in keys.keys} & {key.public_key for key in other_keys.keys}
+    if not shared or log.checkpoint.origin != other.checkpoint.origin:
+        raise ReceiptsDamaged("The bundles are from two holders, or from before and after a restore. Compare others.")
+    for one, of_one in ((log, keys), (other, other_keys)):
+        one.require_true(of_one)
+    at = first_difference(log, other)
+    if at is None:
+        return None
+    return (
+        f"The holder signed two histories: entry {at} of its ledger is not the same in the two bundles. The two signed "
+        "checkpoints prove it. Keep both files, and report it to the administrator, the witnesses and the supervisor."
+    )
+
+
+def _log_and_keys(path: Path | str) -> tuple[LedgerLog, SigningKeys]:
+    """The log of a bundle, of which nothing is verified, and the bundle's keys.
+
+    Raises:
+        ReceiptsDamaged: It has none, or it is not a bundle.
+    """
+    try:
+        manifest, files = read_bundle(Path(path))
+        keys = SigningKeys.model_validate_json(files.get(KEYS, b""))
+    except (BadBundle, ValidationError) as error:
+        raise ReceiptsDamaged(f"{path} is not an evidence bundle: {error}") from error
+    faults = tuple(manifest.faults(files))
+    if faults:
+        raise ReceiptsDamaged(f"{path}: {faults[0]}")
+    log = _bundled_log(files)
+    if log is None:
+        raise ReceiptsDamaged(
+            f"{path} does not contain the holder's log. Run `auditor verify` before `auditor bundle write`, if the "
+            "holder publishes its ledger as a log."
+        )
+    return log, keys
+
+
+def _bundled_log(files: Mapping[str, bytes]) -> LedgerLog | None:
+    """The log in a bundle; None if it has none.
+
+    Raises:
+        ReceiptsDamaged: It cannot be read.
+    """
+    if LOG_CHECKPOINT not in files:
+        return None
+    try:
+        return LedgerLog.of_bytes(files[LOG_CHECKPOINT], member(files, LOG_ENTRIES))
+    except BadNote as error:
+        raise ReceiptsDamaged(f"The log in the bundle cannot be read: {error}") from error
+
+
+def _checked_log(files: Mapping[str, bytes], keys: SigningKeys, witnesses: Witnesses) -> LogCheck | None:
+    """What is found about the log of a bundle, and about the entries of its receipts in it."""
+    try:
+        log = _bundled_log(files)
+        if log is None:
+            lacking = "You require witnesses, and the bundle does not contain the holder's log."
+            return LogCheck("", 0, fault=lacking) if witnesses.needed else None
+        log.require_true(keys)
+        positions = (_position(name, files[name]) for name in sorted(files) if name.startswith("receipts/"))
+        fault = next(filter(None, map(log.receipt_fault, positions)), None)
+    except AuditorError as error:
+        return LogCheck("", 0, fault=str(error))
+    return log.check(witnesses, fault)
+
+
+def _position(name: str, content: bytes) -> LedgerPosition:
+    """The entry of a receipt.
+
+    Raises:
+        ReceiptsDamaged: It names none.
+    """
+    try:
+        return LedgerPosition.model_validate(parsed(content, name).get("ledger"))
+    except ValidationError as error:
+        raise ReceiptsDamaged(f"{name} does not name an entry of the ledger.") from error
 
 
 def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditCheck:

@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
-from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.audits.bundle import check_bundle, compare_bundles, write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, DatasetIfAny, JsonOnly
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
-from auditor_client.errors import ReceiptsDamaged
+from auditor_client.errors import ReceiptsDamaged, SettingsRefused
 from auditor_client.exchange.calls import parsed
+from auditor_client.exchange.ledger_log import Witnesses
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
+from shared.log.notes import BadNote, VerifierKey
 from shared.wire.flags import Without
 
 app = typer.Typer(
@@ -63,11 +65,15 @@ def check(
             help="A file of the holder's keys that you got from the holder, instead of the keys in the bundle."
         ),
     ] = None,
+    witness: Annotated[
+        list[str] | None,
+        typer.Option(help="The key of a witness that has to have cosigned the holder's log in the bundle. Repeatable."),
+    ] = None,
     output: JsonOnly,
 ) -> None:
     """Check an evidence bundle: verify the signatures, compute every figure again and compare it."""
     with clear_errors():
-        found = check_bundle(file, keys=keys)
+        found = check_bundle(file, keys=keys, witnesses=_witnesses(witness or []))
         if output.as_json:
             print_json(found.to_document())
         else:
@@ -85,6 +91,8 @@ def check(
                 )
             for fault in found.faults:
                 typer.echo(fault)
+            if found.log is not None:
+                typer.echo(found.log.sentence)
             if keys is None:
                 typer.echo(
                     "The signatures were checked with the keys in the bundle: compare "
@@ -92,6 +100,28 @@ def check(
                 )
         if not found.ok:
             fail("The bundle does not hold; see above.")
+
+
+@app.command()
+@with_flags
+def compare(
+    first: Annotated[Path, typer.Argument(help="A bundle.")],
+    second: Annotated[Path, typer.Argument(help="A bundle of another auditor or day, from the same holder.")],
+) -> None:
+    """Compare two bundles from one holder: whether the holder showed both writers the same history. Works offline."""
+    with clear_errors():
+        fault = compare_bundles(first, second)
+        if fault is not None:
+            fail(fault)
+        typer.echo("Both bundles have the same history of the holder's ledger, as far as both reach.")
+
+
+def _witnesses(keys: Sequence[str]) -> Witnesses:
+    """Witnesses all of whom are required."""
+    try:
+        return Witnesses(tuple(map(VerifierKey.parse, keys)), len(keys))
+    except BadNote as error:
+        raise SettingsRefused(str(error)) from error
 
 
 def _rehearsal_of(receipts: Sequence[Path]) -> str | None:

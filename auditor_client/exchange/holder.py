@@ -270,6 +270,18 @@ class HolderClient(HttpCaller):
         """Sequence and hash of one entry of the ledger."""
         return self._get(LedgerPosition, f"/v1/ledger/entries/{sequence}")
 
+    def log_checkpoint(self) -> bytes:
+        """The newest checkpoint of the holder's public log, as it is signed.
+
+        Raises:
+            NotFound: The holder publishes no log.
+        """
+        return self.call("GET", "/v1/log/checkpoint")
+
+    def log_tile(self, path: str) -> bytes:
+        """A tile of the log, or a bundle of its entries, by its path."""
+        return self.call("GET", f"/v1/log/tile/{path}")
+
     def _release(self, path: str, content: bytes) -> UnverifiedRelease:
         # It is part of no identity: asked again for another purpose, the same is answered again.
         path_with_purpose = path if self.purpose is None else f"{path}?{urlencode({'purpose': self.purpose})}"

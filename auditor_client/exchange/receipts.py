@@ -7,7 +7,7 @@ Nothing secret is written: not the auditor's key, and no part of a model but the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDa
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.kept_chains import chain_faults
+from auditor_client.exchange.ledger_log import NO_WITNESSES, LedgerLog, LogCheck, LogFolder, Witnesses, fetch_log
 from auditor_client.exchange.verification import signed
 from auditor_client.tables import Table
 from auditor_client.text import marked_name
@@ -49,38 +50,54 @@ class ReceiptCheck:
 class ReceiptsReport:
     """What was found about all receipts of a directory, and about the holder's ledger as a whole.
 
-    `head` is the newest entry of that ledger; None if the holder was not asked.
+    `head` is the newest entry of that ledger; None if the holder was not asked. `log` is what was found about its
+    public log; None if it has none and no witness is required.
     """
 
     checks: tuple[ReceiptCheck, ...]
     head: LedgerPosition | None
     fault: str | None
+    log: LogCheck | None = None
 
     @property
     def ok(self) -> bool:
         """Whether nothing was found wrong."""
-        return self.fault is None and all(check.fault is None for check in self.checks)
+        faults = (self.fault, None if self.log is None else self.log.fault, *(check.fault for check in self.checks))
+        return all(fault is None for fault in faults)
 
     @property
     def table(self) -> Table:
         """What was found of each receipt, for people."""
         sentences = [] if self.head is None else [f"The holder's ledger ends at entry {self.head.sequence}."]
         return Table(
-            (*sentences, *([] if self.fault is None else [self.fault])),
+            (
+                *sentences,
+                *([] if self.log is None else [self.log.sentence]),
+                *([] if self.fault is None else [self.fault]),
+            ),
             ("Receipt", "Dataset", "Entry", "Finding"),
             tuple(
                 (
                     f"{check.file.stem[:12]}…",
                     "" if check.release is None else marked_name(check.release.dataset, check.release.rehearsal),
                     "" if check.release is None else str(check.release.ledger.sequence),
-                    check.fault or "good",
+                    check.fault or self._state(check),
                 )
                 for check in self.checks
             ),
         )
 
+    def _state(self, check: ReceiptCheck) -> str:
+        """The state of a good receipt: whether its entry is in the log, and whether witnesses saw it there."""
+        if self.log is None or self.log.fault is not None or check.release is None:
+            return "good"
+        if not self.log.covers(check.release.ledger):
+            return "good, not yet in the public log"
+        return "good, witnessed" if self.log.witnesses else "good, in the public log"
+
     def __repr__(self) -> str:
-        wrong = [check.fault for check in self.checks if check.fault] + ([self.fault] if self.fault else [])
+        log_fault = None if self.log is None else self.log.fault
+        wrong = [fault for fault in (*(check.fault for check in self.checks), self.fault, log_fault) if fault]
         found = f"{len(wrong)} faults, first: {wrong[0]}" if wrong else "all good"
         return f"<ReceiptsReport: {len(self.checks)} receipts, {found}>"
 
@@ -102,6 +119,7 @@ class ReceiptsReport:
             ],
             "head": None if self.head is None else self.head.model_dump(mode="json"),
             "fault": self.fault,
+            "log": None if self.log is None else asdict(self.log),
         }
 
 
@@ -214,10 +232,14 @@ class Receipts:
             ) from error
 
 
-def check_receipts(receipts: Receipts, holder: HolderClient | None) -> ReceiptsReport:
+def check_receipts(
+    receipts: Receipts, holder: HolderClient | None, witnesses: Witnesses = NO_WITNESSES
+) -> ReceiptsReport:
     """Check each receipt: its signature, its identity, its chain, and that the holder's ledger still has its entry.
 
-    Without a holder, signatures alone are checked, with the pinned keys.
+    If the holder publishes its ledger as a log, the log is checked too: its signature, the cosignatures of the
+    witnesses, that it only grew since the last time, and that it has the receipts' entries. Without a holder,
+    signatures alone are checked, with the pinned keys, and the log as it was last saved.
 
     Raises:
         HolderLied: The holder's keys are not the pinned ones.
@@ -226,13 +248,70 @@ def check_receipts(receipts: Receipts, holder: HolderClient | None) -> ReceiptsR
     files = receipts.files()
     keys = receipts.pinned() if holder is None else receipts.pin(holder.keys())
     entries: dict[int, Path] = {}
-    checks = _with_chains([_check(file, keys, holder, entries) for file in files])
+    log, log_check = _checked_log(LogFolder(receipts.directory), keys, holder, witnesses)
+    checks = _with_chains([_in_log(_check(file, keys, holder, entries), log) for file in files])
     if holder is None:
-        return ReceiptsReport(checks, None, None)
+        return ReceiptsReport(checks, None, None, log_check)
     head = holder.ledger_head()
     entered = (check.release.ledger for check in checks if check.release)
     newest = max(entered, key=lambda position: position.sequence, default=None)
-    return ReceiptsReport(checks, head, None if newest is None else _head_fault(head, newest))
+    return ReceiptsReport(checks, head, None if newest is None else _head_fault(head, newest), log_check)
+
+
+def _checked_log(
+    folder: LogFolder, keys: SigningKeys, holder: HolderClient | None, witnesses: Witnesses
+) -> tuple[LedgerLog | None, LogCheck | None]:
+    """The log that receipts may be looked up in, if there is a true one, and what was found about it.
+
+    A log that is found true and only grew is saved for the next time.
+    """
+    saved = folder.saved()
+    log = saved if holder is None else fetch_log(holder, saved)
+    if log is None:
+        return None, _missing_log(saved, witnesses)
+    checkpoint = log.checkpoint
+    try:
+        log = _true_log(log, saved, keys, holder)
+        fault = None if saved is None or log is saved else log.fault_before(saved)
+    except HolderLied as lie:
+        return None, LogCheck(checkpoint.origin, checkpoint.size, fault=str(lie))
+    if log is not saved:
+        (folder.save if fault is None else folder.save_refused)(log)
+    return log, log.check(witnesses, fault)
+
+
+def _true_log(log: LedgerLog, saved: LedgerLog | None, keys: SigningKeys, holder: HolderClient | None) -> LedgerLog:
+    """A log whose entries make its root; where those that were saved do not, the holder's own are fetched to compare.
+
+    Raises:
+        HolderLied: It is false.
+    """
+    try:
+        log.require_true(keys)
+    except HolderLied:
+        again = None if saved is None or holder is None else fetch_log(holder, None)
+        if again is None:
+            raise
+        again.require_true(keys)
+        return again
+    return log
+
+
+def _missing_log(saved: LedgerLog | None, witnesses: Witnesses) -> LogCheck | None:
+    if saved is not None:
+        fault = "The holder no longer publishes its ledger as a log. Ask its administrator why."
+        return LogCheck(saved.checkpoint.origin, saved.checkpoint.size, fault=fault)
+    if witnesses.needed:
+        fault = "You require witnesses, and the holder does not publish its ledger as a log. Ask its administrator."
+        return LogCheck("", 0, fault=fault)
+    return None
+
+
+def _in_log(check: ReceiptCheck, log: LedgerLog | None) -> ReceiptCheck:
+    """The same, with what is wrong between a good receipt and the public log."""
+    if check.fault is not None or check.release is None or log is None:
+        return check
+    return replace(check, fault=log.receipt_fault(check.release.ledger))
 
 
 def _check(file: Path, keys: SigningKeys, holder: HolderClient | None, entries: dict[int, Path]) -> ReceiptCheck:

@@ -3,9 +3,15 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from auditor_client import Auditor
+from auditor_client.audits.bundle import check_bundle, compare_bundles, write_bundle
+from auditor_client.exchange.ledger_log import Witnesses
+from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
+from holder_service.settings.holder import Witness
 from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import consistency_proof, leaf_hash, nodes_of, root_of, verify_consistency
 from shared.log.notes import Note
@@ -128,7 +134,7 @@ def test_a_log_that_forks_is_not_cosigned(set_up_holder: TestedHolder, tmp_path:
     """Two copies of one holder, with one key, charge different plans: the witness cosigns the first alone."""
     folder = new_witness(tmp_path / "witness", set_up_holder.settings)
     with witnessing(folder) as witness:
-        settings = {"log_origin": ORIGIN, "witnesses": (witness,)}
+        settings: dict[str, Any] = {"log_origin": ORIGIN, "witnesses": (witness,)}
         with set_up_holder.copied(tmp_path / "one", **settings) as first:
             first.release(plan(draw=1))
             published_whole(first)
@@ -162,3 +168,107 @@ def test_a_restored_ledger_is_another_log(set_up_holder: TestedHolder, tmp_path:
         assert checkpoint.origin == f"{ORIGIN}/1"
         leaves = list(map(leaf_hash, hashes_of(holder)))
         assert checkpoint.root == root_of(len(leaves), nodes_of(leaves))
+
+
+def audited(holder: TestedHolder, receipts: Path, *, above: float, witness: Witness | None = None) -> Auditor:
+    """An auditor who asked one question, when its entry is in the published log."""
+    auditor = Auditor(
+        holder.url, holder.auditor_key, receipts=receipts, witnesses=None if witness is None else str(witness.key)
+    )
+    auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="hours", above=above)
+    published_whole(holder)
+    return auditor
+
+
+def states(report: ReceiptsReport) -> list[str]:
+    return [row[3] for row in report.table.rows]
+
+
+def test_receipts_are_checked_against_the_public_log_and_its_witness(
+    set_up_holder: TestedHolder, tmp_path: Path
+) -> None:
+    folder = new_witness(tmp_path / "witness", set_up_holder.settings)
+    with ExitStack() as up:
+        witness = up.enter_context(witnessing(folder))
+        holder = up.enter_context(set_up_holder.copied(tmp_path / "holder", log_origin=ORIGIN, witnesses=(witness,)))
+        auditor = up.enter_context(audited(holder, tmp_path / "receipts", above=20.5, witness=witness))
+        report = auditor.verify()
+        assert (report.ok, states(report)) == (True, ["good, witnessed"])
+        assert report.log is not None
+        assert report.log.sentence == (
+            f"The holder's public log {ORIGIN} has {head_of(holder)} entries, cosigned by witness.example/one."
+        )
+        assert auditor.verify().to_document() == report.to_document()
+        holder.holder.publisher.close()  # type: ignore[union-attr]
+        auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="hours", above=30.5)
+        assert sorted(states(auditor.verify())) == ["good, not yet in the public log", "good, witnessed"]
+
+        stranger = new_witness(tmp_path / "other", set_up_holder.settings, "witness.example/two").key().verifier
+        with Auditor(
+            holder.url, holder.auditor_key, receipts=tmp_path / "receipts", witnesses=f"{witness.key} {stranger}"
+        ) as demanding:
+            refused = demanding.verify()
+    assert not refused.ok
+    assert "of 2 of 2 witnesses, and the checkpoint has 1" in str(refused.log)
+    offline = check_receipts(Receipts(tmp_path / "receipts"), None, Witnesses((witness.key,), 1))
+    assert sorted(states(offline)) == ["good, not yet in the public log", "good, witnessed"]
+
+
+def test_a_holder_without_a_log_does_not_satisfy_who_requires_witnesses(
+    unmoved_holder: TestedHolder, tmp_path: Path
+) -> None:
+    key = new_witness(tmp_path / "witness", unmoved_holder.settings).key().verifier
+    (tmp_path / "receipts").mkdir()
+    for named, ok in ((str(key), False), (None, True)):
+        with Auditor(
+            unmoved_holder.url, unmoved_holder.auditor_key, receipts=tmp_path / "receipts", witnesses=named
+        ) as auditor:
+            assert auditor.verify().ok == ok
+
+
+def test_a_forked_ledger_is_caught_from_two_bundles_offline(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    """Two copies of one holder answer two auditors; each bundle holds, and the two together prove the fork."""
+    bundles = []
+    for number, above in enumerate((20.5, 30.5)):
+        with (
+            set_up_holder.copied(tmp_path / f"holder-{number}", log_origin=ORIGIN) as holder,
+            audited(holder, tmp_path / f"receipts-{number}", above=above) as auditor,
+        ):
+            forked_at = head_of(holder)
+            assert auditor.verify().ok
+            bundles.append(write_bundle(tmp_path / f"{number}.zip", auditor.history().audits, auditor.receipts))
+            if number == 0:
+                auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="hours", above=40.5)
+                published_whole(holder)
+                auditor.verify()
+                bundles.append(write_bundle(tmp_path / "later.zip", auditor.history().audits, auditor.receipts))
+    first, later, second = bundles
+    for bundle in bundles:
+        found = check_bundle(bundle)
+        assert found.ok
+        assert found.log is not None
+        assert found.log.origin == ORIGIN
+    assert compare_bundles(first, later) is None
+    for one in (first, later):
+        assert f"entry {forked_at} of its ledger is not the same" in str(compare_bundles(one, second))
+        assert f"entry {forked_at} of its ledger is not the same" in str(compare_bundles(second, one))
+
+
+def test_a_rewritten_ledger_is_named_by_its_entry(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    """The auditor who saw one copy of a holder looks at the other: entry, evidence and receipt say what happened."""
+    with (
+        set_up_holder.copied(tmp_path / "one", log_origin=ORIGIN) as first,
+        audited(first, tmp_path / "receipts", above=20.5) as auditor,
+    ):
+        assert auditor.verify().ok
+        forked_at = head_of(first)
+    with set_up_holder.copied(tmp_path / "two", log_origin=ORIGIN) as second:
+        for draw in range(3):
+            second.release(plan(draw=draw))
+        published_whole(second)
+        with Auditor(second.url, second.auditor_key, receipts=tmp_path / "receipts") as again:
+            report = again.verify()
+    assert not report.ok
+    assert report.log is not None
+    assert f"Entry {forked_at} of the holder's log is another one" in str(report.log.fault)
+    assert len(list((tmp_path / "receipts" / "log" / "refused").iterdir())) == 1

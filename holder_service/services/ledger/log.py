@@ -1,4 +1,4 @@
-"""The ledger as a transparency log: what its checkpoint says, and the tiles of its tree (docs/adr/0073).
+"""The ledger as a transparency log: what its checkpoint says, and the tiles of its tree (docs/adr/0067).
 
 Entry n of the ledger is leaf n - 1, and the leaf's data are the 32 bytes of the entry's hash. Each entry is hashed
 with a nonce, so a leaf does not confirm any guess of what the entry says. The holder stores only the checkpoint that

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -88,7 +89,7 @@ def test_every_proof_holds_and_no_other_leaf_tree_or_length_does(size: int) -> N
     for index in range(0, size, max(size // 9, 1)):
         proof = inclusion_proof(index, size, node)
         verify_inclusion(leaf=LEAVES[index], index=index, size=size, proof=proof, root=root(size))
-        wrong = [
+        wrong: list[dict[str, Any]] = [
             {"leaf": leaf_hash(b"another")},
             {"root": leaf_hash(b"another")},
             {"proof": [*proof, proof[-1] if proof else LEAVES[0]]},
@@ -97,7 +98,13 @@ def test_every_proof_holds_and_no_other_leaf_tree_or_length_does(size: int) -> N
             *([{"index": index ^ 1}] if size > 1 and index ^ 1 < size else []),
         ]
         for changed in wrong:
-            given = {"leaf": LEAVES[index], "index": index, "size": size, "proof": proof, "root": root(size)} | changed
+            given: dict[str, Any] = {
+                "leaf": LEAVES[index],
+                "index": index,
+                "size": size,
+                "proof": proof,
+                "root": root(size),
+            } | changed
             with pytest.raises(BadProof):
                 verify_inclusion(**given)
 
@@ -109,7 +116,7 @@ def test_every_prefix_is_consistent_and_no_other_tree_is(second: int) -> None:
         proof = consistency_proof(first, second, node)
         verify_consistency(first=first, second=second, first_root=root(first), second_root=root(second), proof=proof)
         forked = nodes_of([*LEAVES[: first - 1], leaf_hash(b"another"), *LEAVES[first:second]])
-        wrong = [
+        wrong: list[dict[str, Any]] = [
             {"first_root": root_of(first, forked)},
             {"second_root": root_of(second, forked)},
             {"proof": [*proof, LEAVES[0]]},
@@ -118,7 +125,7 @@ def test_every_prefix_is_consistent_and_no_other_tree_is(second: int) -> None:
         for changed in wrong:
             roots = {"first_root": root(first), "second_root": root(second)}
             with pytest.raises(BadProof):
-                verify_consistency(**({"first": first, "second": second, "proof": proof} | roots | changed))
+                verify_consistency(**{"first": first, "second": second, "proof": proof, **roots, **changed})
     with pytest.raises(BadProof, match="fewer"):
         verify_consistency(first=second + 1, second=second, first_root=b"", second_root=root(second), proof=[])
 
