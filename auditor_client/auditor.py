@@ -36,7 +36,7 @@ from auditor_client.errors import NotFound, QuestionRefused
 from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
 from auditor_client.exchange.holder import HolderClient
-from auditor_client.exchange.ledger_log import Witnesses
+from auditor_client.exchange.ledger_log import RequiredWitnesses
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.sessions import shown_by
 from auditor_client.findings.about import NOTHING, About
@@ -94,7 +94,7 @@ class Auditor:
             wait_approval_s=settings.wait_approval,
         )
         self._receipts = Receipts(settings.receipts)
-        self._witnesses = Witnesses(*settings.trusted_witnesses)
+        self._witnesses = RequiredWitnesses(*settings.trusted_witnesses)
         self._linked = LinkedColumns(settings.receipts)
         self._on_step = on_step
         about = about.over(made(About, {"organisation": settings.organisation, "author": settings.author}))

@@ -27,10 +27,10 @@ from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.ledger_log import (
     NO_WITNESSES,
-    LedgerLog,
     LogCheck,
     LogFolder,
-    Witnesses,
+    PublicLog,
+    RequiredWitnesses,
     first_difference,
 )
 from auditor_client.exchange.receipts import Receipts
@@ -131,7 +131,9 @@ def write_bundle(
     return Path(path)
 
 
-def check_bundle(path: Path | str, *, keys: Path | None = None, witnesses: Witnesses = NO_WITNESSES) -> BundleReport:
+def check_bundle(
+    path: Path | str, *, keys: Path | None = None, witnesses: RequiredWitnesses = NO_WITNESSES
+) -> BundleReport:
     """Read a bundle back, check the signatures, and compute every figure again.
 
     Args:
@@ -186,7 +188,7 @@ def compare_bundles(first: Path | str, second: Path | str) -> str | None:
     )
 
 
-def _log_and_keys(path: Path | str) -> tuple[LedgerLog, SigningKeys]:
+def _log_and_keys(path: Path | str) -> tuple[PublicLog, SigningKeys]:
     """The log of a bundle, of which nothing is verified, and the bundle's keys.
 
     Raises:
@@ -209,7 +211,7 @@ def _log_and_keys(path: Path | str) -> tuple[LedgerLog, SigningKeys]:
     return log, keys
 
 
-def _bundled_log(files: Mapping[str, bytes]) -> LedgerLog | None:
+def _bundled_log(files: Mapping[str, bytes]) -> PublicLog | None:
     """The log in a bundle; None if it has none.
 
     Raises:
@@ -218,12 +220,12 @@ def _bundled_log(files: Mapping[str, bytes]) -> LedgerLog | None:
     if LOG_CHECKPOINT not in files:
         return None
     try:
-        return LedgerLog.of_bytes(files[LOG_CHECKPOINT], member(files, LOG_ENTRIES))
+        return PublicLog.of_bytes(files[LOG_CHECKPOINT], member(files, LOG_ENTRIES))
     except BadNote as error:
         raise ReceiptsDamaged(f"The log in the bundle cannot be read: {error}") from error
 
 
-def _checked_log(files: Mapping[str, bytes], keys: SigningKeys, witnesses: Witnesses) -> LogCheck | None:
+def _checked_log(files: Mapping[str, bytes], keys: SigningKeys, witnesses: RequiredWitnesses) -> LogCheck | None:
     """What is found about the log of a bundle, and about the entries of its receipts in it."""
     try:
         log = _bundled_log(files)

@@ -13,7 +13,7 @@ from auditor_client.cli.options import Connection, DatasetIfAny, JsonOnly
 from auditor_client.cli.output import clear_errors, fail, print_json, print_table, require_writable
 from auditor_client.errors import ReceiptsDamaged, SettingsRefused
 from auditor_client.exchange.calls import parsed
-from auditor_client.exchange.ledger_log import Witnesses
+from auditor_client.exchange.ledger_log import RequiredWitnesses
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 from shared.log.notes import BadNote, VerifierKey
@@ -116,10 +116,10 @@ def compare(
         typer.echo("Both bundles have the same history of the holder's ledger, as far as both reach.")
 
 
-def _witnesses(keys: Sequence[str]) -> Witnesses:
-    """Witnesses all of whom are required."""
+def _witnesses(keys: Sequence[str]) -> RequiredWitnesses:
+    """RequiredWitnesses all of whom are required."""
     try:
-        return Witnesses(tuple(map(VerifierKey.parse, keys)), len(keys))
+        return RequiredWitnesses(tuple(map(VerifierKey.parse, keys)), len(keys))
     except BadNote as error:
         raise SettingsRefused(str(error)) from error
 

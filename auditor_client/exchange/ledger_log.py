@@ -17,7 +17,7 @@ from auditor_client.exchange.holder import HolderClient
 from shared.kinds.releases import LedgerPosition, SigningKeys
 from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import HASH_BYTES, BadProof, leaf_hash, nodes_of, root_of
-from shared.log.notes import BadNote, Note, VerifierKey
+from shared.log.notes import BadNote, SignedNote, VerifierKey
 from shared.log.tiles import WIDTH, Tile, parse_entry_bundle
 from shared.wire.canonical import sha256_name
 
@@ -32,7 +32,7 @@ AHEAD_MAX: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Witnesses:
+class RequiredWitnesses:
     """Whose cosignatures the auditor requires.
 
     Attributes:
@@ -43,7 +43,7 @@ class Witnesses:
     keys: tuple[VerifierKey, ...] = ()
     needed: int = 0
 
-    def fault(self, note: Note, *, now: datetime) -> str | None:
+    def fault(self, note: SignedNote, *, now: datetime) -> str | None:
         """What is wrong with the cosignatures of a checkpoint; None if enough of them hold."""
         try:
             times = note.verified(self.keys)
@@ -61,7 +61,7 @@ class Witnesses:
         return None
 
 
-NO_WITNESSES: Final = Witnesses()
+NO_WITNESSES: Final = RequiredWitnesses()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class LogCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerLog:
+class PublicLog:
     """A checkpoint and the hashes of all entries that it covers.
 
     Attributes:
@@ -102,7 +102,7 @@ class LedgerLog:
         entries: The hashes of the entries in order, 32 bytes each, one after the other.
     """
 
-    note: Note
+    note: SignedNote
     entries: bytes
 
     @property
@@ -122,10 +122,10 @@ class LedgerLog:
         Raises:
             BadNote: The checkpoint is malformed.
         """
-        note = Note.parse(checkpoint)
+        note = SignedNote.parse(checkpoint)
         return cls(note, entries[: Checkpoint.parse(note.text).size * HASH_BYTES])
 
-    def check(self, witnesses: Witnesses, fault: str | None) -> LogCheck:
+    def check(self, witnesses: RequiredWitnesses, fault: str | None) -> LogCheck:
         """What was found about a log, with its cosignatures where nothing else is wrong."""
         fault = fault or witnesses.fault(self.note, now=datetime.now(UTC))
         cosigned = () if fault else tuple(key.name for key in self.note.verified(witnesses.keys))
@@ -158,7 +158,7 @@ class LedgerLog:
                 "changed or left out. Keep the log, and report it to the holder's administrator."
             )
 
-    def fault_before(self, earlier: "LedgerLog") -> str | None:
+    def fault_before(self, earlier: "PublicLog") -> str | None:
         """What is wrong with this log if the earlier one was true; None if it only grew."""
         before, now = earlier.checkpoint, self.checkpoint
         if before.origin != now.origin:
@@ -191,7 +191,7 @@ class LedgerLog:
         )
 
 
-def first_difference(one: LedgerLog, other: LedgerLog) -> int | None:
+def first_difference(one: PublicLog, other: PublicLog) -> int | None:
     """The number, from 1, of the first entry that differs; None if one log is the beginning of the other."""
     common = min(len(one.entries), len(other.entries))
     if one.entries[:common] == other.entries[:common]:
@@ -206,7 +206,7 @@ class LogFolder:
     def __init__(self, receipts: Path) -> None:
         self.path = receipts / FOLDER
 
-    def saved(self) -> LedgerLog | None:
+    def saved(self) -> PublicLog | None:
         """The log as it was last seen; None before the first time.
 
         Raises:
@@ -214,13 +214,13 @@ class LogFolder:
         """
         try:
             # The entries are written first, so there may be more of them than the checkpoint covers.
-            return LedgerLog.of_bytes((self.path / CHECKPOINT).read_bytes(), (self.path / ENTRIES).read_bytes())
+            return PublicLog.of_bytes((self.path / CHECKPOINT).read_bytes(), (self.path / ENTRIES).read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, BadNote) as error:
             raise ReceiptsDamaged(f"The saved log in {self.path} cannot be read. Restore it from a copy.") from error
 
-    def save(self, log: LedgerLog) -> None:
+    def save(self, log: PublicLog) -> None:
         """Keep a log that was found true and to follow the one before.
 
         Raises:
@@ -232,7 +232,7 @@ class LogFolder:
         except OSError as error:
             raise ReceiptsDamaged(f"The log cannot be saved in {self.path}: {error.strerror}. Make room.") from error
 
-    def save_refused(self, log: LedgerLog) -> None:
+    def save_refused(self, log: PublicLog) -> None:
         """Keep a log that contradicts the saved one as evidence, in a folder of its own.
 
         Raises:
@@ -242,7 +242,7 @@ class LogFolder:
         LogFolder(self.path / REFUSED / digest).save(log)
 
 
-def fetch_log(holder: HolderClient, saved: LedgerLog | None) -> LedgerLog | None:
+def fetch_log(holder: HolderClient, saved: PublicLog | None) -> PublicLog | None:
     """Ask the holder for its checkpoint and for the entries that are new since the saved one.
 
     Returns:
@@ -257,7 +257,7 @@ def fetch_log(holder: HolderClient, saved: LedgerLog | None) -> LedgerLog | None
     except NotFound:
         return None
     try:
-        note = Note.parse(content)
+        note = SignedNote.parse(content)
         size = Checkpoint.parse(note.text).size
         if size > ENTRIES_MAX:
             raise HolderLied(f"The holder's log has {size} entries, and this version reads {ENTRIES_MAX} at most.")
@@ -267,7 +267,7 @@ def fetch_log(holder: HolderClient, saved: LedgerLog | None) -> LedgerLog | None
         entries = [*_cut(known[: whole * WIDTH * HASH_BYTES]), *_fetched(holder, whole, size)]
     except (BadNote, BadProof) as error:
         raise HolderLied(f"The holder's log is malformed: {error}") from error
-    return LedgerLog(note, b"".join(entries))
+    return PublicLog(note, b"".join(entries))
 
 
 def _fetched(holder: HolderClient, first_bundle: int, size: int) -> Iterator[bytes]:

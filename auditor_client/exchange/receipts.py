@@ -18,7 +18,14 @@ from auditor_client.errors import AuditorError, HolderLied, NotFound, ReceiptsDa
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.kept_chains import chain_faults
-from auditor_client.exchange.ledger_log import NO_WITNESSES, LedgerLog, LogCheck, LogFolder, Witnesses, fetch_log
+from auditor_client.exchange.ledger_log import (
+    NO_WITNESSES,
+    LogCheck,
+    LogFolder,
+    PublicLog,
+    RequiredWitnesses,
+    fetch_log,
+)
 from auditor_client.exchange.verification import signed
 from auditor_client.tables import Table
 from auditor_client.text import marked_name
@@ -233,7 +240,7 @@ class Receipts:
 
 
 def check_receipts(
-    receipts: Receipts, holder: HolderClient | None, witnesses: Witnesses = NO_WITNESSES
+    receipts: Receipts, holder: HolderClient | None, witnesses: RequiredWitnesses = NO_WITNESSES
 ) -> ReceiptsReport:
     """Check each receipt: its signature, its identity, its chain, and that the holder's ledger still has its entry.
 
@@ -259,8 +266,8 @@ def check_receipts(
 
 
 def _checked_log(
-    folder: LogFolder, keys: SigningKeys, holder: HolderClient | None, witnesses: Witnesses
-) -> tuple[LedgerLog | None, LogCheck | None]:
+    folder: LogFolder, keys: SigningKeys, holder: HolderClient | None, witnesses: RequiredWitnesses
+) -> tuple[PublicLog | None, LogCheck | None]:
     """The log that receipts may be looked up in, if there is a true one, and what was found about it.
 
     A log that is found true and only grew is saved for the next time.
@@ -280,7 +287,7 @@ def _checked_log(
     return log, log.check(witnesses, fault)
 
 
-def _true_log(log: LedgerLog, saved: LedgerLog | None, keys: SigningKeys, holder: HolderClient | None) -> LedgerLog:
+def _true_log(log: PublicLog, saved: PublicLog | None, keys: SigningKeys, holder: HolderClient | None) -> PublicLog:
     """A log whose entries make its root; where those that were saved do not, the holder's own are fetched to compare.
 
     Raises:
@@ -297,7 +304,7 @@ def _true_log(log: LedgerLog, saved: LedgerLog | None, keys: SigningKeys, holder
     return log
 
 
-def _missing_log(saved: LedgerLog | None, witnesses: Witnesses) -> LogCheck | None:
+def _missing_log(saved: PublicLog | None, witnesses: RequiredWitnesses) -> LogCheck | None:
     if saved is not None:
         fault = "The holder no longer publishes its ledger as a log. Ask its administrator why."
         return LogCheck(saved.checkpoint.origin, saved.checkpoint.size, fault=fault)
@@ -307,7 +314,7 @@ def _missing_log(saved: LedgerLog | None, witnesses: Witnesses) -> LogCheck | No
     return None
 
 
-def _in_log(check: ReceiptCheck, log: LedgerLog | None) -> ReceiptCheck:
+def _in_log(check: ReceiptCheck, log: PublicLog | None) -> ReceiptCheck:
     """The same, with what is wrong between a good receipt and the public log."""
     if check.fault is not None or check.release is None or log is None:
         return check

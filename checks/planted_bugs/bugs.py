@@ -13,6 +13,7 @@ from checks.planted_bugs.chain_bugs import CHAIN_BUGS
 from checks.planted_bugs.figure_bugs import FIGURE_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
 from checks.planted_bugs.load_bugs import LOAD_BUGS
+from checks.planted_bugs.log_bugs import LOG_BUGS
 from checks.planted_bugs.nul_bugs import NUL_BUGS
 from checks.planted_bugs.outcome_bugs import OUTCOME_BUGS
 from checks.planted_bugs.reader_bugs import READER_BUGS
@@ -72,6 +73,7 @@ BUGS: Final = (
     *STAGE_BUGS,
     *APPROVAL_BUGS,
     *NUL_BUGS,
+    *LOG_BUGS,
     *CAUSE_BUGS,
     *READER_BUGS,
     *WATCH_BUGS,

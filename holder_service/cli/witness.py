@@ -72,6 +72,7 @@ def serve(
     """Answer holders that ask for cosignatures, until it is ended."""
     import uvicorn
 
+    from holder_service.settings.log_levels import Level
     from holder_service.web.edge import logs
     from holder_service.witnessing.server import create_witness
     from holder_service.witnessing.state import WitnessFolder
@@ -79,6 +80,6 @@ def serve(
     with clear_errors():
         application = create_witness(WitnessFolder(home))
     uvicorn.run(
-        application, host=host, port=port, log_config=logs.configuration("warning"), access_log=False,
+        application, host=host, port=port, log_config=logs.configuration(Level.WARNING), access_log=False,
         server_header=False,
     )  # fmt: skip

@@ -10,7 +10,7 @@ import httpx
 from holder_service.settings.holder import Witness
 from holder_service.witnessing.requests import AddCheckpoint
 from shared.log.checkpoints import Checkpoint, parse_size
-from shared.log.notes import BadNote, Note, Signature
+from shared.log.notes import BadNote, Signature, SignedNote
 
 TIMEOUT_S: Final = 5.0
 ANSWER_BYTES_MAX: Final = 64 * 1024
@@ -32,7 +32,7 @@ class WitnessCalls:
         self._http.close()
 
     def cosign(
-        self, witness: Witness, note: Note, *, old_size: int, consistency: Callable[[int, int], list[bytes]]
+        self, witness: Witness, note: SignedNote, *, old_size: int, consistency: Callable[[int, int], list[bytes]]
     ) -> Signature:
         """Have a witness cosign a checkpoint.
 
@@ -61,7 +61,12 @@ class WitnessCalls:
         return _cosignature(witness, note, body)
 
     def _ask(
-        self, witness: Witness, note: Note, old_size: int, size: int, consistency: Callable[[int, int], list[bytes]]
+        self,
+        witness: Witness,
+        note: SignedNote,
+        old_size: int,
+        size: int,
+        consistency: Callable[[int, int], list[bytes]],
     ) -> tuple[int, str, bytes]:
         old_size = min(old_size, size)
         request = AddCheckpoint(old_size, tuple(consistency(old_size, size)), note)
@@ -87,7 +92,7 @@ def _size(body: bytes) -> int:
         raise NotCosigned("its answer is malformed") from None
 
 
-def _cosignature(witness: Witness, note: Note, body: bytes) -> Signature:
+def _cosignature(witness: Witness, note: SignedNote, body: bytes) -> Signature:
     try:
         signatures = [Signature.parse(line) for line in body.decode().removesuffix("\n").split("\n")]
         own = [signature for signature in signatures if witness.key.names(signature)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from shared.log.checkpoints import parse_hash, parse_size
-from shared.log.notes import NOTE_BYTES_MAX, BadNote, Note
+from shared.log.notes import NOTE_BYTES_MAX, BadNote, SignedNote
 
 PROOF_HASHES_MAX: Final = 63
 BODY_BYTES_MAX: Final = NOTE_BYTES_MAX + 8 * 1024
@@ -23,7 +23,7 @@ class AddCheckpoint:
 
     old_size: int
     proof: tuple[bytes, ...]
-    note: Note
+    note: SignedNote
 
     @property
     def body(self) -> bytes:
@@ -47,4 +47,4 @@ class AddCheckpoint:
             raise BadNote('The body must begin with "old" and a size, then a proof, an empty line and a checkpoint.')
         if len(proof) > PROOF_HASHES_MAX:
             raise BadNote(f"The proof has more than {PROOF_HASHES_MAX} hashes, the maximum.")
-        return cls(parse_size(old.removeprefix("old ")), tuple(map(parse_hash, proof)), Note.parse(note))
+        return cls(parse_size(old.removeprefix("old ")), tuple(map(parse_hash, proof)), SignedNote.parse(note))

@@ -21,7 +21,7 @@ from holder_service.witnessing.requests import BODY_BYTES_MAX, AddCheckpoint
 from holder_service.witnessing.state import WatchedLog, WitnessFolder
 from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import BadProof, verify_consistency
-from shared.log.notes import BadNote, Note
+from shared.log.notes import BadNote, SignedNote
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def create_witness(folder: WitnessFolder, *, clock: Callable[[], datetime] = lam
             cosignature = await run_in_threadpool(cosign, bytes(body))
         except Refused as refusal:
             _log.warning("not cosigned", extra={"reason": str(refusal)})
-            return Response(f"{refusal}\n", refusal.status, media_type=refusal.media_type)
+            return Response(f"{refusal}\n", refusal.status, {"Content-Type": refusal.media_type})
         return PlainTextResponse(f"{cosignature}\n")
 
     def cosign(body: bytes) -> str:
@@ -66,7 +66,8 @@ def create_witness(folder: WitnessFolder, *, clock: Callable[[], datetime] = lam
                 raise Refused(HTTPStatus.NOT_FOUND, "This witness does not watch a log of this origin.")
             _require_signed(asked.note, watched)
             _require_consistent(asked, checkpoint, watched)
-            folder.keep({**logs, checkpoint.origin: WatchedLog(watched.keys, checkpoint.size, checkpoint.root)})
+            seen = WatchedLog(watched.keys, checkpoint.size, checkpoint.root)
+            folder.keep({**logs, checkpoint.origin: seen})
         return str(key.cosign(asked.note.text, now=clock()))
 
     async def show(_: Request) -> Response:
@@ -82,14 +83,14 @@ def _parsed(body: bytes) -> AddCheckpoint:
         raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
 
 
-def _checkpoint(note: Note) -> Checkpoint:
+def _checkpoint(note: SignedNote) -> Checkpoint:
     try:
         return Checkpoint.parse(note.text)
     except BadNote as error:
         raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
 
 
-def _require_signed(note: Note, watched: WatchedLog) -> None:
+def _require_signed(note: SignedNote, watched: WatchedLog) -> None:
     try:
         signed = note.verified(watched.keys)
     except BadNote as error:

@@ -178,7 +178,7 @@ class SigningNoteKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class SignedNote:
     """A text and the signatures under it, in order.
 
     Raises:

@@ -9,12 +9,12 @@ import pytest
 
 from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, compare_bundles, write_bundle
-from auditor_client.exchange.ledger_log import Witnesses
+from auditor_client.exchange.ledger_log import RequiredWitnesses
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from holder_service.settings.holder import Witness
 from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import consistency_proof, leaf_hash, nodes_of, root_of, verify_consistency
-from shared.log.notes import Note
+from shared.log.notes import SignedNote
 from shared.log.tiles import Tile, nodes_from, parse_entry_bundle
 from testing.holders import TestedHolder
 from testing.ports import reserved_port
@@ -24,10 +24,10 @@ from testing.waits import wait_until
 from testing.witnesses import ORIGIN, log_keys, new_witness, witnessing
 
 
-def checkpoint_of(holder: TestedHolder) -> Note | None:
+def checkpoint_of(holder: TestedHolder) -> SignedNote | None:
     """The published checkpoint, asked for without a key."""
     answer = holder.client.get("/v1/log/checkpoint")
-    return Note.parse(answer.content) if answer.status_code == 200 else None
+    return SignedNote.parse(answer.content) if answer.status_code == 200 else None
 
 
 def size_of(holder: TestedHolder) -> int:
@@ -210,7 +210,7 @@ def test_receipts_are_checked_against_the_public_log_and_its_witness(
             refused = demanding.verify()
     assert not refused.ok
     assert "of 2 of 2 witnesses, and the checkpoint has 1" in str(refused.log)
-    offline = check_receipts(Receipts(tmp_path / "receipts"), None, Witnesses((witness.key,), 1))
+    offline = check_receipts(Receipts(tmp_path / "receipts"), None, RequiredWitnesses((witness.key,), 1))
     assert sorted(states(offline)) == ["good, not yet in the public log", "good, witnessed"]
 
 

@@ -20,7 +20,7 @@ from holder_service.storage import ledger
 from holder_service.storage.database import Connection
 from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import HASH_BYTES, consistency_proof, leaf_hash, root_of
-from shared.log.notes import BadNote, Note
+from shared.log.notes import BadNote, SignedNote
 from shared.log.tiles import WIDTH, Tile, entry_bundle, nodes_from, subtree_root
 
 NO_LOG: Final = "This holder does not publish its ledger as a log."
@@ -47,7 +47,7 @@ class LedgerLog:
         """
         return self._store.look_up(self._name)
 
-    def published(self) -> Note | None:
+    def published(self) -> SignedNote | None:
         """The last published checkpoint with its cosignatures; None before the first, or if the ledger was rolled back.
 
         Raises:
@@ -56,13 +56,13 @@ class LedgerLog:
         if not self._store.is_anchored():
             return None
         try:
-            note = Note.parse(self._file.read_bytes())
+            note = SignedNote.parse(self._file.read_bytes())
             checkpoint = Checkpoint.parse(note.text)
         except (FileNotFoundError, BadNote):
             return None
         return note if checkpoint.origin == self.name() else None
 
-    def publish(self, note: Note) -> None:
+    def publish(self, note: SignedNote) -> None:
         """Serve a checkpoint from now on.
 
         Raises:
@@ -79,14 +79,14 @@ class LedgerLog:
         """
         return self._store.look_up(self._newest)
 
-    def signed(self, checkpoint: Checkpoint) -> Note:
+    def signed(self, checkpoint: Checkpoint) -> SignedNote:
         """A checkpoint with the signature of the holder's key in force.
 
         Raises:
             Unavailable: The database does not answer, or the key is missing.
         """
         pair = self._store.look_up(self._signer.in_force)
-        return Note(checkpoint.text, (pair.note_key(checkpoint.origin).sign(checkpoint.text),))
+        return SignedNote(checkpoint.text, (pair.note_key(checkpoint.origin).sign(checkpoint.text),))
 
     def consistency(self, first: int, second: int) -> list[bytes]:
         """Prove that the first entries are a prefix of the later ones.

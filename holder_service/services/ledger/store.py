@@ -305,8 +305,8 @@ class LedgerStore:
         [transaction] = done
         if transaction.last is not None:
             self._advance(transaction.last.position, restoring=restoring)
-            for told in self.on_append:
-                told()
+            for listener in self.on_append:
+                listener()
         elif transaction.rests_on > 0:
             self.ensure_anchored(transaction.rests_on)
         return result

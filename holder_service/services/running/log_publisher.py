@@ -23,7 +23,7 @@ from holder_service.services.ledger.store import LedgerStore
 from holder_service.settings.holder import Witness
 from holder_service.witnessing.calls import NotCosigned, WitnessCalls
 from shared.log.checkpoints import Checkpoint
-from shared.log.notes import Note, Signature
+from shared.log.notes import Signature, SignedNote
 
 PUBLISHED_AGAIN_S: Final = 1.0
 """The shortest time between two checkpoints: many entries in a row are published at once."""
@@ -80,9 +80,9 @@ class LogPublisher:
             cosignatures = self._cosigned(note, before)
             if not cosignatures and before is not None and len(before.signatures) > 1:
                 return
-            self._ledger_log.publish(Note(note.text, (*note.signatures, *cosignatures)))
+            self._ledger_log.publish(SignedNote(note.text, (*note.signatures, *cosignatures)))
 
-    def _cosigned(self, note: Note, before: Note | None) -> list[Signature]:
+    def _cosigned(self, note: SignedNote, before: SignedNote | None) -> list[Signature]:
         """The cosignatures of all witnesses who cosign; who already did is not asked again."""
         if not self._witnesses:
             return []
@@ -90,7 +90,7 @@ class LogPublisher:
             cosignatures = pool.map(lambda witness: self._cosignature(witness, note, before), self._witnesses)
             return [one for one in cosignatures if one is not None]
 
-    def _cosignature(self, witness: Witness, note: Note, before: Note | None) -> Signature | None:
+    def _cosignature(self, witness: Witness, note: SignedNote, before: SignedNote | None) -> Signature | None:
         earlier = None if before is None else next((one for one in before.signatures if witness.key.names(one)), None)
         if before is not None and earlier is not None and before.text == note.text:
             return earlier
@@ -101,7 +101,7 @@ class LogPublisher:
             _log.warning("witness did not cosign", extra={"witness": witness.key.name, "reason": str(error)})
             return None
 
-    def _lacking(self, note: Note) -> bool:
+    def _lacking(self, note: SignedNote) -> bool:
         """Whether a witness did not cosign a note."""
         return not all(any(witness.key.names(one) for one in note.signatures) for witness in self._witnesses)
 

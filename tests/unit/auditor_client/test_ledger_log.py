@@ -10,11 +10,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from auditor_client.errors import HolderLied, ReceiptsDamaged
-from auditor_client.exchange.ledger_log import LedgerLog, LogFolder, Witnesses, first_difference
+from auditor_client.exchange.ledger_log import LogFolder, PublicLog, RequiredWitnesses, first_difference
 from shared.kinds.releases import LedgerPosition, SigningKey, SigningKeys
 from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import leaf_hash, nodes_of, root_of
-from shared.log.notes import COSIGNATURE, Note, SigningNoteKey
+from shared.log.notes import COSIGNATURE, SignedNote, SigningNoteKey
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 ORIGIN = "holder.example/ledger"
@@ -46,12 +46,12 @@ def hashes(size: int, *, changed: int | None = None) -> list[bytes]:
 def log_of(
     entries: list[bytes], *, origin: str = ORIGIN, key: Ed25519PrivateKey = HOLDER, root: bytes | None = None,
     by: tuple[SigningNoteKey, ...] = (), seen: datetime = NOW,
-) -> LedgerLog:  # fmt: skip
+) -> PublicLog:  # fmt: skip
     """A log as a holder and witnesses sign it."""
     root = root_of(len(entries), nodes_of(list(map(leaf_hash, entries)))) if root is None else root
     text = Checkpoint(origin, len(entries), root).text
     signatures = (SigningNoteKey.of(origin, key).sign(text), *(witness.cosign(text, now=seen) for witness in by))
-    return LedgerLog(Note(text, signatures), b"".join(entries))
+    return PublicLog(SignedNote(text, signatures), b"".join(entries))
 
 
 def test_a_log_that_grew_is_true() -> None:
@@ -72,10 +72,11 @@ def test_a_log_that_grew_is_true() -> None:
         (replace(log_of(hashes(40)), entries=b"".join(hashes(39))), "covers 40 entries, and 39 came"),
         (replace(log_of(hashes(40)), entries=b"".join(hashes(40)) + b"x"), "covers 40 entries"),
         (log_of(hashes(40), root=bytes(32)), "do not make the root"),
-        (LedgerLog(Note("a\nb\nc\n", log_of([]).note.signatures), b""), "not valid"),
+        (PublicLog(SignedNote("a\nb\nc\n", log_of([]).note.signatures), b""), "not valid"),
         (
-            LedgerLog(
-                Note(log_of(hashes(2)).note.text, log_of(hashes(2, changed=1)).note.signatures), b"".join(hashes(2))
+            PublicLog(
+                SignedNote(log_of(hashes(2)).note.text, log_of(hashes(2, changed=1)).note.signatures),
+                b"".join(hashes(2)),
             ),
             "not valid: The signature of .* is false",
         ),
@@ -90,7 +91,7 @@ def test_a_log_that_grew_is_true() -> None:
         "signature moved",
     ],
 )
-def test_a_false_log_is_refused(log: LedgerLog, words: str) -> None:
+def test_a_false_log_is_refused(log: PublicLog, words: str) -> None:
     with pytest.raises(HolderLied, match=words):
         log.require_true(KEYS)
 
@@ -105,15 +106,15 @@ def test_a_false_log_is_refused(log: LedgerLog, words: str) -> None:
     ],
     ids=["rewritten", "the same size, another root", "truncated", "another name"],
 )
-def test_a_true_log_of_another_history_is_a_fault(later: LedgerLog, words: str) -> None:
+def test_a_true_log_of_another_history_is_a_fault(later: PublicLog, words: str) -> None:
     later.require_true(KEYS)
     assert words in str(later.fault_before(log_of(hashes(40))))
 
 
-def reused(witness: SigningNoteKey) -> LedgerLog:
+def reused(witness: SigningNoteKey) -> PublicLog:
     """A log under which a cosignature stands that the witness made for a log of another name."""
     log, other = log_of(hashes(40)), log_of(hashes(40), origin="another.example/ledger", by=(witness,))
-    return replace(log, note=Note(log.note.text, (*log.note.signatures, other.note.signatures[-1])))
+    return replace(log, note=SignedNote(log.note.text, (*log.note.signatures, other.note.signatures[-1])))
 
 
 @pytest.mark.parametrize(
@@ -128,15 +129,15 @@ def reused(witness: SigningNoteKey) -> LedgerLog:
     ],
     ids=["none", "too few", "a stranger", "one twice", "from the future", "made for another log"],
 )
-def test_missing_and_false_cosignatures_are_faults(log: LedgerLog, needed: int, words: str) -> None:
-    witnesses = Witnesses((ONE.verifier, TWO.verifier), needed)
+def test_missing_and_false_cosignatures_are_faults(log: PublicLog, needed: int, words: str) -> None:
+    witnesses = RequiredWitnesses((ONE.verifier, TWO.verifier), needed)
     assert words in str(witnesses.fault(log.note, now=NOW))
 
 
 def test_enough_cosignatures_are_enough() -> None:
     log = log_of(hashes(40), by=(ONE, THREE, TWO), seen=NOW + timedelta(minutes=4))
-    assert Witnesses((ONE.verifier, TWO.verifier), 2).fault(log.note, now=NOW) is None
-    assert Witnesses().fault(log_of([]).note, now=NOW) is None
+    assert RequiredWitnesses((ONE.verifier, TWO.verifier), 2).fault(log.note, now=NOW) is None
+    assert RequiredWitnesses().fault(log_of([]).note, now=NOW) is None
 
 
 def test_a_receipt_is_looked_up_in_the_log() -> None:

@@ -23,7 +23,7 @@ from shared.log.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from shared.log.notes import COSIGNATURE, BadNote, Note, Signature, SigningNoteKey, VerifierKey
+from shared.log.notes import COSIGNATURE, BadNote, Signature, SignedNote, SigningNoteKey, VerifierKey
 from shared.log.tiles import NoTile, Tile, entry_bundle, nodes_from, parse_entry_bundle
 
 SIZES = [*range(1, 18), 31, 32, 33, 64, 65, 255, 256, 257, 300]
@@ -71,14 +71,14 @@ def test_roots_are_those_of_the_published_test_vectors(size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_roots_and_inclusion_proofs_are_those_of_another_implementation(size: int) -> None:
-    referee = InmemoryTree(algorithm="sha256")
+    other_tree = InmemoryTree(algorithm="sha256")
     for index in range(size):
-        referee.append_entry(entry(index))
+        other_tree.append_entry(entry(index))
     node = nodes_of(LEAVES[:size])
-    assert root_of(size, node) == referee.get_root(size)
+    assert root_of(size, node) == other_tree.get_root(size)
     for index in {0, size // 3, size // 2, size - 1}:
         # The other implementation counts from 1, and its path begins with the leaf's own hash.
-        path = referee.prove_inclusion(index + 1, size).serialize()["path"]
+        path = other_tree.prove_inclusion(index + 1, size).serialize()["path"]
         siblings = inclusion_proof(index, size, node)
         assert sorted(one.hex() for one in [LEAVES[index], *siblings]) == sorted(path)
 
@@ -191,7 +191,7 @@ def test_a_verifier_key_has_the_published_form() -> None:
     text = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
     key = VerifierKey.parse(text)
     assert (key.name, str(key)) == ("PeterNeumann", text)
-    note = Note.parse(
+    note = SignedNote.parse(
         (
             "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n\n"
             "— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6Ryy"
@@ -202,8 +202,8 @@ def test_a_verifier_key_has_the_published_form() -> None:
 
 
 def test_a_note_reads_as_it_was_written_and_says_who_signed() -> None:
-    signed = Note(CHECKPOINT.text, (LOG_KEY.sign(CHECKPOINT.text), WITNESS_KEY.cosign(CHECKPOINT.text, now=NOW)))
-    read = Note.parse(str(signed).encode())
+    signed = SignedNote(CHECKPOINT.text, (LOG_KEY.sign(CHECKPOINT.text), WITNESS_KEY.cosign(CHECKPOINT.text, now=NOW)))
+    read = SignedNote.parse(str(signed).encode())
     assert read == signed
     assert Checkpoint.parse(read.text) == CHECKPOINT
     keys = (LOG_KEY.verifier, WITNESS_KEY.verifier)
@@ -217,10 +217,10 @@ def test_a_changed_text_time_or_signature_is_false() -> None:
     another = Checkpoint(CHECKPOINT.origin, 301, CHECKPOINT.root).text
     for text, signed in ((another, signature), (another, cosignature), (CHECKPOINT.text, later)):
         with pytest.raises(BadNote, match=r"false|out of range"):
-            Note(text, (signed,)).verified([LOG_KEY.verifier, WITNESS_KEY.verifier])
+            SignedNote(text, (signed,)).verified([LOG_KEY.verifier, WITNESS_KEY.verifier])
     with pytest.raises(BadNote, match="two signatures"):
-        Note(CHECKPOINT.text, (signature, signature)).verified([LOG_KEY.verifier])
-    unknown = Note(CHECKPOINT.text, (Signature(LOG_KEY.verifier.name, b"\x00" * 4, signature.content),))
+        SignedNote(CHECKPOINT.text, (signature, signature)).verified([LOG_KEY.verifier])
+    unknown = SignedNote(CHECKPOINT.text, (Signature(LOG_KEY.verifier.name, b"\x00" * 4, signature.content),))
     assert unknown.verified([LOG_KEY.verifier]) == {}
 
 
@@ -244,7 +244,7 @@ def test_a_malformed_key_is_refused(text: str) -> None:
 )  # fmt: skip
 def test_a_malformed_note_is_refused(content: bytes) -> None:
     with pytest.raises(BadNote):
-        Note.parse(content)
+        SignedNote.parse(content)
 
 
 @pytest.mark.parametrize("size", ["", "-1", "01", "1.0", "١", "9223372036854775808", "1e3"])

@@ -1,0 +1,111 @@
+"""Bugs of the ledger's public log and its witnesses."""
+
+from typing import Final
+
+from checks.planted_bugs.bug import Bug, Edit
+
+_LOG: Final = "holder_service/services/ledger/log.py"
+_CLIENT: Final = "auditor_client/exchange/ledger_log.py"
+_SERVER: Final = "holder_service/witnessing/server.py"
+_LOG_TESTS: Final = "tests/integration/test_log.py"
+_WITNESS_TESTS: Final = "tests/integration/test_witness.py"
+_CLIENT_TESTS: Final = "tests/unit/auditor_client/test_ledger_log.py"
+
+LOG_BUGS: Final = (
+    Bug(
+        "a witness cosigns two histories",
+        (
+            Edit(
+                _SERVER,
+                "create_witness.cosign",
+                "            _require_consistent(asked, checkpoint, watched)\n",
+                "",
+            ),
+        ),
+        (
+            f"{_WITNESS_TESTS}::test_anything_else_is_refused_and_forgotten",
+            f"{_LOG_TESTS}::test_a_log_that_forks_is_not_cosigned",
+        ),
+    ),
+    Bug(
+        "a witness forgets what it cosigned",
+        (
+            Edit(
+                _SERVER,
+                "create_witness.cosign",
+                "            folder.keep({**logs, checkpoint.origin: seen})\n",
+                "",
+            ),
+        ),
+        (f"{_WITNESS_TESTS}::test_what_was_seen_survives_the_process",),
+    ),
+    Bug(
+        "a witness cosigns what the log did not sign",
+        (Edit(_SERVER, "create_witness.cosign", "            _require_signed(asked.note, watched)\n", ""),),
+        (f"{_WITNESS_TESTS}::test_anything_else_is_refused_and_forgotten",),
+    ),
+    Bug(
+        "more of the log is served than was published",
+        (Edit(_LOG, "LedgerLog.tile", "not tile.is_in(Checkpoint.parse(note.text).size)", "tile.width < 1"),),
+        (f"{_LOG_TESTS}::test_only_what_the_checkpoint_covers_is_served",),
+    ),
+    Bug(
+        "a restored ledger keeps the name of its log",
+        (Edit(_LOG, "LedgerLog._name", " if self._restores else self._origin", " if False else self._origin"),),
+        (f"{_LOG_TESTS}::test_a_restored_ledger_is_another_log",),
+    ),
+    Bug(
+        "a checkpoint without cosignatures replaces one that has some",
+        (
+            Edit(
+                "holder_service/services/running/log_publisher.py",
+                "LogPublisher.publish",
+                "if not cosignatures and before is not None and len(before.signatures) > 1:",
+                "if False:",
+            ),
+        ),
+        (f"{_LOG_TESTS}::test_a_witness_cosigns_every_later_checkpoint_and_the_release_does_not_wait",),
+    ),
+    Bug(
+        "the auditor does not compute the root of the log",
+        (
+            Edit(
+                _CLIENT,
+                "PublicLog.require_true",
+                "if root_of(size, nodes_of(leaves)) != checkpoint.root:",
+                "if not leaves and size:",
+            ),
+        ),
+        (f"{_CLIENT_TESTS}::test_a_false_log_is_refused",),
+    ),
+    Bug(
+        "the auditor does not compare the log with the one before",
+        (Edit(_CLIENT, "PublicLog.fault_before", "first_difference(earlier, self)", "None"),),
+        (
+            f"{_CLIENT_TESTS}::test_a_true_log_of_another_history_is_a_fault",
+            f"{_LOG_TESTS}::test_a_rewritten_ledger_is_named_by_its_entry",
+        ),
+    ),
+    Bug(
+        "cosignatures of the future count",
+        (Edit(_CLIENT, "RequiredWitnesses.fault", "time > now + AHEAD_MAX", "time > now + 10**6 * AHEAD_MAX"),),
+        (f"{_CLIENT_TESTS}::test_missing_and_false_cosignatures_are_faults",),
+    ),
+    Bug(
+        "one cosignature is enough for any number of witnesses",
+        (
+            Edit(
+                _CLIENT,
+                "RequiredWitnesses.fault",
+                "if len(times) < self.needed:",
+                "if len(times) < min(self.needed, 1):",
+            ),
+        ),
+        (f"{_CLIENT_TESTS}::test_missing_and_false_cosignatures_are_faults",),
+    ),
+    Bug(
+        "a receipt is not looked up in the public log",
+        (Edit(_CLIENT, "PublicLog.receipt_fault", "if found is None or found == position.hash:", "if True:"),),
+        (f"{_CLIENT_TESTS}::test_a_receipt_is_looked_up_in_the_log",),
+    ),
+)
