@@ -10,6 +10,7 @@ from auditor_client.text import loss_words
 from shared.contract.datasets import Budget, DatasetDescription
 from shared.contract.notices import Thresholds
 from shared.contract.schema import Column
+from shared.wire.wording import figure
 
 _PROTECTED: Final = {
     "add_remove": "whether a person is in the data, and everything about them",
@@ -41,7 +42,7 @@ class Table:
 
 def _public_number(dataset: DatasetDescription) -> str:
     people = None if dataset.metadata is None else dataset.metadata.people
-    return "" if people is None else f" The holder says that it is about {people} people."
+    return "" if people is None else f" The holder says that it is about {figure(people)} people."
 
 
 def dataset_table(dataset: DatasetDescription) -> Table:
@@ -53,7 +54,7 @@ def dataset_table(dataset: DatasetDescription) -> Table:
         (
             *_rehearsal(dataset),
             (
-                f"Dataset {dataset.name}{people}: {version}, at most {dataset.records_max} people."
+                f"Dataset {dataset.name}{people}: {version}, at most {figure(dataset.records_max)} people."
                 f"{_public_number(dataset)}"
             ),
             *((_AGGREGATE,) if dataset.people is not None else ()),
@@ -117,8 +118,8 @@ def _rehearsal(dataset: DatasetDescription) -> tuple[str, ...]:
     if rehearsal is None:
         return ()
     words = (
-        f"REHEARSAL of {rehearsal.of}: {rehearsal.people} invented people, drawn with the seed {rehearsal.seed} from "
-        "the declaration alone; nothing is charged."
+        f"REHEARSAL of {rehearsal.of}: {figure(rehearsal.people)} invented people, drawn with the seed "
+        f"{rehearsal.seed} from the declaration alone; nothing is charged."
     )
     if not rehearsal.marginals:
         return (words,)

@@ -16,6 +16,7 @@ from auditor_client.errors import ModelNamesItself, OutcomeNotNamed, QuestionRef
 from auditor_client.exchange.columns import LinkedColumns, OwnColumns
 from shared.contract.datasets import DatasetDescription
 from shared.scores.documents import Document
+from shared.wire.wording import figure
 
 if TYPE_CHECKING:
     from auditor_client.asking.own_data import OwnData
@@ -142,7 +143,7 @@ class Questioning:
         if people is not None:
             self._on_step(
                 "Asking by strategy verdict, as it is not known how many people there are (`people`): from "
-                f"{people} on it would be rule by rule"
+                f"{figure(people)} on it would be rule by rule"
             )
 
 

@@ -16,6 +16,7 @@ from auditor_client.estimation.local_model import UnmixedCounts
 from auditor_client.estimation.measurements import COUNT_MAX, IntArray, Measurement, NoisyCounts, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from shared.privacy.noise import AdditiveNoise, DiscreteLaplaceNoise, ExponentialNoise, RandomisedResponseNoise
+from shared.wire.wording import figure
 
 IMPLAUSIBLE: Final = 1e-6
 
@@ -117,8 +118,9 @@ def check_bounds(measurement: Measurement) -> None:
         return
     if people is not None and not sum(bounds.least) <= people <= sum(bounds.most):
         raise EstimationRefused(
-            f"The group totals do not fit {people} people, whom your own data or the reports have: they are of other "
-            "people. Give those of the people that this question is about, within bounds where they are not exact."
+            f"The group totals do not fit {figure(people)} people, whom your own data or the reports have: they are of "
+            "other people. Give those of the people that this question is about, within bounds where they are not "
+            "exact."
         )
     p_values = _size_p_values(measurement, bounds)
     if not len(p_values) * float(p_values.min()) >= IMPLAUSIBLE:

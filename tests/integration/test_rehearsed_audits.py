@@ -316,7 +316,7 @@ def test_the_commands_say_so(holder: TestedHolder, auditor: Auditor, tmp_path: P
     assert "<strong>REHEARSAL</strong>" in page.read_text()
     assert json.loads(run("rehearse", *asked, "--json"))["rehearsal"]["of"] == "loans"
     assert "loans-rehearsal (REHEARSAL)" in run("datasets")
-    assert "REHEARSAL of loans: 2000 invented people" in run("dataset", "loans-rehearsal")
+    assert "REHEARSAL of loans: 2\N{NARROW NO-BREAK SPACE}000 invented people" in run("dataset", "loans-rehearsal")
     assert "REHEARSAL, never charged" in run("budget", "--dataset", "loans-rehearsal")
     assert "REHEARSAL" not in run("budget")
     assert holder.spent(dataset="loans") == spent
