@@ -1,5 +1,6 @@
 # One image for both parties: the command says which. Built without network access at run time and run
 # as a user without rights. `--target spark` has a Java runtime and Spark besides, for a holder on a cluster and its workers. Behind a proxy with an authority of its own: --secret id=ca,src=BUNDLE.
+# In production name the base by its digest, so that it does not change: --build-arg PYTHON_IMAGE=python:3.11-slim@sha256:…
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS build
@@ -31,6 +32,14 @@ RUN useradd --system --uid 10001 --home-dir /var/lib/pafer --create-home pafer \
 USER pafer
 WORKDIR /var/lib/pafer
 EXPOSE 8080
+# docker build --build-arg VERSION=0.2.0 --build-arg REVISION=$(git rev-parse HEAD) .
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="PAFER" \
+    org.opencontainers.image.description="Audit decisions for fairness without handing over sensitive attributes" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.revision="$REVISION"
 CMD ["holder", "serve", "--host", "0.0.0.0", "--port", "8080"]
 
 FROM ${PYTHON_IMAGE}
@@ -41,4 +50,15 @@ RUN useradd --system --uid 10001 --home-dir /var/lib/pafer --create-home pafer \
 USER pafer
 WORKDIR /var/lib/pafer
 EXPOSE 8080
+# Of `holder serve`; other commands of the image end, or state a check of their own.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8080/readyz', timeout=8)"]
+# docker build --build-arg VERSION=0.2.0 --build-arg REVISION=$(git rev-parse HEAD) .
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="PAFER" \
+    org.opencontainers.image.description="Audit decisions for fairness without handing over sensitive attributes" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.revision="$REVISION"
 CMD ["holder", "serve", "--host", "0.0.0.0", "--port", "8080"]

@@ -176,6 +176,9 @@ def test_no_secret_stands_in_the_compose_file_and_nothing_runs_as_root() -> None
     assert "file: ./secrets/" in compose
     assert len(re.findall(r"^USER (?!root)\w+", dockerfile, re.MULTILINE)) == 2  # both images
     assert "secrets/" in (ROOT / ".gitignore").read_text()
+    for label in ("title", "licenses", "version", "revision"):
+        assert dockerfile.count(f"org.opencontainers.image.{label}=") == 2  # both images
+    assert "HEALTHCHECK" in dockerfile
 
 
 def test_nothing_that_is_to_be_ignored_is_committed() -> None:
