@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from holder_service.domain.ledger import BrokenLedger, Entry
-from shared.kinds.watches import ANSWER_KIND, SKIP_KIND
+from shared.kinds.watches import ANSWER_KIND, SKIP_KIND, Watch
 
 
 class KeptRow(Protocol):
@@ -56,20 +56,10 @@ class WatchReplay:
         Raises:
             BrokenLedger: A watch says more than it may.
         """
-        match entry.event.detail.get("asked"):
-            case "watch":
-                first = int(release["version"]) - 1
-                self._watches[release["id"]] = _Watch(release["auditor"], release["dataset"], entry.sequence, first)
-            case kind if kind == ANSWER_KIND:
-                said, version = release[ANSWER_KIND], int(release["version"])
-                self._said(entry, release, said["watch"], version, version).changed = said["changed"]
-            case kind if kind == SKIP_KIND:
-                said = release[SKIP_KIND]
-                if said["last"] != release["version"]:
-                    raise BrokenLedger(entry.sequence, "skips other versions than it is filed as")
-                self._said(entry, release, said["watch"], said["first"], said["last"])
-            case _:
-                pass
+        take = {Watch.kind: self._set, ANSWER_KIND: self._answered, SKIP_KIND: self._skipped}
+        of_kind = take.get(str(entry.event.detail.get("asked")))
+        if of_kind is not None:
+            of_kind(entry, release)
 
     def require(self, rows: Iterable[_Row], sealed_changed: Callable[[_Row], bool]) -> None:
         """Compare the watches' rows with what was signed.
@@ -98,6 +88,20 @@ class WatchReplay:
                 raise BrokenLedger(watch.sequence, "sets a watch whose seal says otherwise than its signed answers")
         for watch in left.values():
             raise BrokenLedger(watch.sequence, "sets a watch that the table lacks")
+
+    def _set(self, entry: Entry, release: Mapping[str, Any]) -> None:
+        first = int(release["version"]) - 1
+        self._watches[release["id"]] = _Watch(release["auditor"], release["dataset"], entry.sequence, first)
+
+    def _answered(self, entry: Entry, release: Mapping[str, Any]) -> None:
+        said, version = release[ANSWER_KIND], int(release["version"])
+        self._said(entry, release, said["watch"], version, version).changed = said["changed"]
+
+    def _skipped(self, entry: Entry, release: Mapping[str, Any]) -> None:
+        said = release[SKIP_KIND]
+        if said["last"] != release["version"]:
+            raise BrokenLedger(entry.sequence, "skips other versions than it is filed as")
+        self._said(entry, release, said["watch"], said["first"], said["last"])
 
     def _said(self, entry: Entry, release: Mapping[str, Any], identity: str, first: int, last: int) -> _Watch:
         """What a watch has said, with something of some more versions."""
