@@ -229,6 +229,30 @@ APPROVAL_BUGS: Final = (
         ("tests/integration/test_columns.py::test_who_makes_and_deletes_all_day_comes_to_an_end",),
     ),
     Bug(
+        "officers are not told which release a plan refines",
+        (
+            Edit(
+                "shared/kinds/plans.py",
+                "Plan.summary",
+                'refined = () if self.refines is None else (("Refines the release", self.refines),)',
+                "refined = ()",
+            ),
+        ),
+        ("tests/unit/shared/test_summaries.py::test_a_plan_says_of_each_batch_how_it_is_counted_at_what_loss",),
+    ),
+    Bug(
+        "officers are not told which threshold is watched",
+        (
+            Edit(
+                "shared/kinds/watches.py",
+                "Watch.summary",
+                '("Threshold", f"{format_nano(self.threshold)} of the largest acceptance rate"),',
+                "",
+            ),
+        ),
+        ("tests/unit/shared/test_summaries.py::test_a_watch_says_threshold_verdict_and_margin",),
+    ),
+    Bug(
         "an officer decides about derived columns by their names",
         (
             Edit(
