@@ -4,16 +4,18 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, cast
+from typing import Annotated, Any, ClassVar, Final, cast, get_args
 
 import pytest
 from pydantic import StrictInt
 
 from holder_service.domain.deadlines import PlanSize, Work
 from holder_service.records.engines import Counts
+from holder_service.services.releases.approvals import ApprovalInFull
 from holder_service.services.releases.holder_kind import HolderKind, PriceContext, PublishedMethod
 from holder_service.services.releases.holder_kinds import HOLDER_KINDS
 from holder_service.services.releases.priced import PricedPlan
+from holder_service.services.releases.questions import ChargedQuestion
 from holder_service.services.releases.transparency import transparency_report
 from holder_service.storage.datasets import Dataset
 from holder_service.web.rest import kinds
@@ -29,6 +31,7 @@ from shared.kinds.requests import ReleaseRequest
 from shared.kinds.summaries import RequestSummary, SummaryPart, draw_facts
 from shared.privacy.amounts import Epsilon, Loss
 from shared.privacy.charges import AccountTerms
+from shared.wire.identities import RequestKind
 from shared.wire.request_model import ContractModel
 from testing.holders import TestedHolder, running_holder
 from testing.refusals import refused
@@ -155,6 +158,15 @@ def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tested
     monkeypatch.setattr(kinds, "OTHERS", (*kinds.OTHERS, ROUTES))
     with running_holder(tmp_path, epsilon="1") as holder:
         yield holder
+
+
+def test_every_kind_that_is_requested_has_its_hooks_calls_and_members() -> None:
+    requested = {name for name, kind in KINDS.items() if kind.request is not None}
+
+    assert requested == set(HOLDER_KINDS) == set(get_args(RequestKind))
+    assert requested == {of.kind.name for of in (kinds.PLANS, *kinds.OTHERS)}
+    for shown in (ApprovalInFull, ChargedQuestion):
+        assert requested <= set(shown.model_fields)
 
 
 def test_a_new_kind_is_priced_charged_signed_verified_and_published(counting: TestedHolder) -> None:
