@@ -17,13 +17,13 @@ from rich.console import Console
 from auditor_client import Auditor, AuditorError
 from holder_service.files.private import keep_new_files_private
 from pafer_demo import administration, auditor_side
-from pafer_demo.holder_process import DemoFailed, initialise, running_holder
+from pafer_demo.holder_process import LOG_ORIGIN, DemoFailed, initialise, running_holder, running_witness
 from pafer_demo.open_data import OpenData, OpenDataMissing, adult
 from pafer_demo.register import register
 from shared.privacy.amounts import InvalidAmount, format_nano, parse_nano
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts")
+FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts", "witness")
 
 
 @app.command()
@@ -54,12 +54,19 @@ def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
     home = _fresh(output)
     data = _data(console)
     console.print(f"Register: [b]{data.name}[/], {data.test.num_rows:,} people.")
-    environment = {"HOLDER_HOME": str(home), "HOLDER_DATABASE_URL": "", "HOLDER_ANCHOR": ""}
+    environment = {
+        "HOLDER_HOME": str(home), "HOLDER_DATABASE_URL": "", "HOLDER_ANCHOR": "", "HOLDER_LOG_ORIGIN": LOG_ORIGIN,
+    }  # fmt: skip
     admin_key = initialise(environment)
-    with (output / "holder.log").open("wb") as log, running_holder(environment, log=log) as holder:
+    with (
+        (output / "holder.log").open("wb") as log,
+        running_witness(home.with_name("witness"), environment, log=log) as witness,
+        running_holder({**environment, "HOLDER_WITNESSES": f"{witness.url} {witness.key}"}, log=log) as holder,
+    ):
         key = administration.prepare(holder.url, admin_key, data, budget=budget)
         console.print(f"Holder: runs at {holder.url}. The auditor has a budget of epsilon {budget}.")
-        with Auditor(holder.url, key, receipts=output / "receipts") as auditor:
+        console.print(f"Witness: runs at {witness.url}, and cosigns the holder's ledger.")
+        with Auditor(holder.url, key, receipts=output / "receipts", witnesses=str(witness.key)) as auditor:
             console.print("Auditor: trains two models on other people, and uses decisions and checks of an office.")
             audits = auditor_side.audit(auditor, data, epsilon=epsilon, output=output)
             intact = auditor_side.show(console, auditor, audits, data)

@@ -161,6 +161,8 @@ def show(
         if verified.ok
         else "[red]Receipts: some are not valid. Run `auditor verify` to see which.[/]"
     )
+    if verified.log is not None:
+        console.print(f"Ledger: {verified.log.sentence}", highlight=False, soft_wrap=True)
     console.print("Reports:")
     for finished in audits:
         console.print(f"  {finished.report}", soft_wrap=True, highlight=False)

@@ -1,4 +1,4 @@
-"""A real holder, set up by the demonstration, run as a process of its own, and ended with it."""
+"""A real holder and a real witness, set up by the demonstration, run as processes of their own and ended with it."""
 
 import contextlib
 import os
@@ -14,11 +14,15 @@ from typing import IO, Final
 import httpx
 
 from holder_service.domain.errors import HolderError
+from holder_service.keys.signing import SigningKeyFolder
 from holder_service.services.running import holder
-from holder_service.settings.holder import Settings
+from holder_service.settings.holder import Settings, Witness
+from holder_service.witnessing.state import WitnessFolder
 
 START_S_MAX: Final = 300.0
 STOP_S_MAX: Final = 15.0
+LOG_ORIGIN: Final = "demo.example/ledger"
+WITNESS: Final = "demo.example/witness"
 _HOLDER: Final = Path(sysconfig.get_path("scripts")) / "holder"
 
 
@@ -84,8 +88,41 @@ def running_holder(
         DemoFailed: It ends or does not get ready in time.
     """
     port = port or _free_port()
+    command = [str(program), "serve", "--host", host, "--port", str(port)]
+    with _running(command, port, ready="readyz", environment=environment, log=log) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def running_witness(home: Path, environment: Mapping[str, str], *, log: IO[bytes] | None = None) -> Iterator[Witness]:
+    """Set a witness of a holder's log up, and run `holder witness serve` for as long as the context lasts.
+
+    Args:
+        home: The witness's folder, which does not exist yet.
+        environment: The settings of the holder, which is set up; they have to name its log.
+        log: Where the witness's output goes; by default to this process's own.
+
+    Raises:
+        DemoFailed: It ends or does not get ready in time.
+    """
+    settings = Settings.from_environment(environment)
+    folder, keys = WitnessFolder(home), SigningKeyFolder(settings.signing_keys)
+    key = folder.create(WITNESS).verifier
+    origin = settings.log_origin or ""
+    folder.add(origin, tuple(keys.load(key_id).note_key(origin).verifier for key_id in keys.ids()))
+    port = _free_port()
+    command = [str(_HOLDER), "witness", "serve", "--home", str(home), "--port", str(port)]
+    with _running(command, port, ready="", environment={}, log=log) as started:
+        yield Witness(started.url, key)
+
+
+@contextlib.contextmanager
+def _running(
+    command: list[str], port: int, *, ready: str, environment: Mapping[str, str], log: IO[bytes] | None
+) -> Iterator[HolderProcess]:
+    """Run a command that serves on a port, ready once a path of it is answered."""
     process = subprocess.Popen(
-        [program, "serve", "--host", host, "--port", str(port)],
+        command,
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -94,7 +131,7 @@ def running_holder(
     )
     try:
         started = HolderProcess(f"http://127.0.0.1:{port}", process)
-        _wait_until_ready(started)
+        _wait_until_ready(started, ready)
         yield started
     finally:
         _end(process)
@@ -107,13 +144,13 @@ def _free_port() -> int:
         return port
 
 
-def _wait_until_ready(started: HolderProcess) -> None:
+def _wait_until_ready(started: HolderProcess, path: str) -> None:
     deadline = time.monotonic() + START_S_MAX
     while time.monotonic() < deadline:
         if started.process.poll() is not None:
-            raise DemoFailed("The holder stopped during its start. Read its log for the reason.")
+            raise DemoFailed("The holder or its witness stopped during its start. Read its log for the reason.")
         with contextlib.suppress(httpx.TransportError):
-            if httpx.get(f"{started.url}/readyz", trust_env=False).is_success:
+            if httpx.get(f"{started.url}/{path}", trust_env=False).is_success:
                 return
         time.sleep(0.1)
     raise DemoFailed(f"The holder is not ready after {START_S_MAX:.0f} s. Read its log for the reason.")
