@@ -148,6 +148,7 @@ def audit_data(finding: Finding) -> AuditData:
             threshold=finding.reading.selection_threshold,
             level=prose.level_of(finding),
             joint=finding.reading.joint,
+            assistive=finding.intervention == "assistive",
         ),
         bars=bars,
         no_bars=no_bars,

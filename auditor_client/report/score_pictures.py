@@ -119,8 +119,21 @@ class ScoreData:
     auc: tuple[tuple[str, str, str], ...]
 
 
+_RATES_ABOVE: Final = said(
+    "These are the rates of scores above a threshold. Where hardly anybody is below it, they are nearly the same in "
+    "all groups, whoever is below: if being below is a burden, compare those rates."
+)
+
+
 def score_data(
-    figures: "ScoreFigures", names: tuple[str, ...], *, chosen: float | None, threshold: float, level: str, joint: bool
+    figures: "ScoreFigures",
+    names: tuple[str, ...],
+    *,
+    chosen: float | None,
+    threshold: float,
+    level: str,
+    joint: bool,
+    assistive: bool = True,
 ) -> ScoreData:
     """Everything to be shown.
 
@@ -130,13 +143,14 @@ def score_data(
         chosen: The edge that decisions are made at; None if there is none.
         threshold: Of the ratio, that verdicts are about.
         level: Of every statement, in words; `joint`: whether it is of all of them together.
+        assistive: Whether a score above a threshold is known to be what people want; else the rates below it count too.
     """
     bands = _band_names(figures.edges)
     return ScoreData(
         groups=names,
         level=level,
         joint=joint,
-        conclusion=_conclusion(figures.acceptance, threshold),
+        conclusion=joined([_conclusion(figures.acceptance, threshold), *([] if assistive else [_RATES_ABOVE])]),
         ratios=_ratio_picture(figures.acceptance, threshold, level),
         rates=_rate_picture(
             [[group.rate for group in parity.groups] for parity in figures.acceptance.parities],

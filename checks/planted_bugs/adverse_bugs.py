@@ -92,4 +92,16 @@ ADVERSE_BUGS: Final = (
         ),
         ("tests/unit/auditor_client/test_mending.py",),
     ),
+    Bug(
+        "rates above every threshold pass where being below is a burden",
+        (
+            Edit(
+                "auditor_client/report/audit_data.py",
+                "audit_data",
+                'assistive=finding.intervention == "assistive"',
+                "assistive=True",
+            ),
+        ),
+        ("tests/unit/auditor_client/test_any_decision.py",),
+    ),
 )

@@ -489,6 +489,16 @@ def test_linked_decisions_that_match_almost_nobody_are_said_to_be_few(auditor: A
         assert not any("linked decision" in one for one in other.view.data.warnings)
 
 
+def test_rates_above_thresholds_are_no_pass_where_being_below_may_be_a_burden(auditor: Auditor) -> None:
+    auditor.link(DECISIONS[["id"]].assign(points=[1.0, 2.0, float("nan")]), "register", name="points")
+    asked: dict[str, Any] = {"dataset": "register", "sensitive": ["sex"], "epsilon": "1", "edges": (1.5, 2.5)}
+
+    for intervention, said in (("assistive", False), ("punitive", True), (None, True)):
+        found = auditor.audit(decision="points", above=1.5, intervention=intervention, **asked)
+        assert found.view.data.scores is not None
+        assert ("if being below is a burden" in found.view.data.scores.conclusion) == said
+
+
 def test_both_outcomes_are_followed_where_nobody_said_which_counts(auditor: Auditor) -> None:
     found = auditor.audit(FOUR_LEAVES, dataset="register", sensitive=["sex"], epsilon="1")
     intervals = {PARITY: (0.96, 0.97), ADVERSE: (1.1, 1.4)}
