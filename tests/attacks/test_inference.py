@@ -153,6 +153,7 @@ def test_exact_answers_about_parity_give_everybody_away() -> None:
     assert balanced_accuracy(compressed_sensing(exact_parity(sparse), 200, 10, 100), sparse.groups) == 1
 
 
+@pytest.mark.slow
 def test_parity_through_the_holder_gives_no_more_away_than_epsilon(attacked: Holder) -> None:
     """A register for each attack, which so has a budget of its own."""
     once, twice = declared(attacked, "once", 100), declared(attacked, "twice", 100)

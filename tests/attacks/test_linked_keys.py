@@ -141,6 +141,7 @@ def test_linking_shows_nothing_of_whose_keys_are_known(seen: list[dict[str, Any]
     assert everybody == half == nobody
 
 
+@pytest.mark.slow
 def test_what_is_seen_says_when_a_column_is_ready(seen: list[dict[str, Any]]) -> None:
     """The comparison is not of nothing: states change, and the file that was made is among the files."""
     assert seen[0]["states"] == STATES

@@ -440,6 +440,7 @@ def test_two_models_are_compared_in_one_question(browser: Browser, started: Open
         expect(page.get_by_role("region", name="Figures of both audits")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client: httpx.Client) -> None:
     root, name = started.desk.door.root, started.audit
     report = client.get(f"{root}/compare/{name}/{name}")
@@ -504,6 +505,7 @@ def followed(started: OpenDesk, client: httpx.Client, path: str, **typed: str) -
     return address.removeprefix(started.desk.door.root).partition("#")[0]
 
 
+@pytest.mark.slow
 def test_what_is_asked_is_what_the_price_was_shown_for(started: OpenDesk, client: httpx.Client) -> None:
     """New records between the price and the button: the price is shown anew, once, and nothing was asked."""
     holder, root = started.holder, started.desk.door.root
@@ -538,6 +540,7 @@ def test_what_is_asked_is_what_the_price_was_shown_for(started: OpenDesk, client
     assert "What the holder declares of the dataset has changed since" in client.get(f"{root}{draft}").text
 
 
+@pytest.mark.slow
 def test_what_was_typed_with_its_version_is_asked_of_that(started: OpenDesk, client: httpx.Client) -> None:
     holder = started.holder
     holder.offer("earlier", learnable_csv(people=300), **LEARNABLE, epsilon="9", population="earlier")
@@ -595,6 +598,7 @@ def test_an_auditor_signs_in_elsewhere_and_comes_back(browser: Browser, tmp_path
     assert len(provider.revoked) == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_follow_from_an_audit_is_not_offered(started: OpenDesk, client: httpx.Client) -> None:
     """Of decisions that were sent there is no model to mend, and no watch; of an answer by leaves there is both."""
     with started.desk.auditor() as auditor:

@@ -45,6 +45,7 @@ def test_the_page_of_settings_holds_the_tables_that_the_code_makes() -> None:
     assert settings_tables() in (DOCS / "settings.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", list(PROGRAMS))
 def test_a_page_of_commands_has_every_command_with_its_options(program: str) -> None:
     _, *parts = re.split(r"^#+ `([a-z -]+)`$", commands(program), flags=re.MULTILINE)

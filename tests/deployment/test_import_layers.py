@@ -8,6 +8,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import grimp
+import pytest
 from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +34,7 @@ def test_every_library_has_a_layer() -> None:
     assert {"fastapi", "numpy", "opendp", "sqlalchemy"} <= libraries & protected
 
 
+@pytest.mark.slow
 def test_every_library_that_is_imported_is_declared() -> None:
     """Nothing works only because something else happens to bring it along."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -52,6 +54,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
     assert not undeclared
 
 
+@pytest.mark.slow
 def test_tests_stand_on_checks_and_those_on_the_harness() -> None:
     """Nothing imports tests, checks and benchmarks do not know each other, and the product knows none of them."""
     below: dict[str, set[str]] = {

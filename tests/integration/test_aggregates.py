@@ -84,6 +84,7 @@ def test_linked_values_are_refused_by_the_holder_and_before_by_the_client(sqlite
     assert sqlite_holder.spent(dataset="table") == spent
 
 
+@pytest.mark.slow
 def test_a_score_is_computed_for_its_rows(sqlite_holder: TestedHolder) -> None:
     counts = offered(sqlite_holder)
     terms = [{"columns": ["age"], "slope": 1.0, "missing": 0.0}]

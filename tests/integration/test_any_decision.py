@@ -227,6 +227,7 @@ def test_commands_cut_a_score_into_bands_by_own_data(
     assert len(audited["rules"]) == len(edges) + 1
 
 
+@pytest.mark.slow
 def test_commands_link_and_audit(run: Callable[..., str], decisions: pd.DataFrame, tmp_path: Path) -> None:
     decisions.to_csv(tmp_path / "decisions.csv", index=False)
 

@@ -680,6 +680,7 @@ def test_an_officer_decides_in_the_console(strict: TestedHolder) -> None:
     assert (state(strict, first), state(strict, second)) == ("approved", "waiting")
 
 
+@pytest.mark.slow
 def test_an_officer_sees_what_derived_columns_compute(strict: TestedHolder) -> None:
     """On the page, by the command and by the call alike; of linked values none, nor how many there are."""
     old = {"rule": {"all_of": [{"column": "age", "op": "ge", "value": 65}]}, "value": "old"}
@@ -739,6 +740,7 @@ def hidden_behind(harmless: int) -> dict[str, Any]:
 HIGH: Final = {"id": "high", "all_of": [{"column": "score", "op": "gt", "value": 500}]}
 
 
+@pytest.mark.slow
 def test_an_officer_sees_the_heaviest_terms_first_and_gets_all_of_them(strict: TestedHolder, tmp_path: Path) -> None:
     column = strict.derive(hidden_behind(60)).json()["id"]
     strict.await_columns()
@@ -768,6 +770,7 @@ def test_an_officer_sees_the_heaviest_terms_first_and_gets_all_of_them(strict: T
     refused(strict.admin("GET", f"/approvals/{identity}/columns/sha256:{'0' * 64}"), "not-found", holder=strict)
 
 
+@pytest.mark.slow
 def test_what_was_asked_is_seen_after_it_was_answered(strict: TestedHolder) -> None:
     column = strict.derive(hidden_behind(1)).json()["id"]
     strict.await_columns()
@@ -788,6 +791,7 @@ def test_what_was_asked_is_seen_after_it_was_answered(strict: TestedHolder) -> N
     assert strict.admin("GET", f"/approvals/{identity}/columns/{column}").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_population_refuses_what_officers_cannot_read_in_full(strict: TestedHolder) -> None:
     whole, hidden = (strict.derive(hidden_behind(number)).json()["id"] for number in (1, 60))
     strict.await_columns()
@@ -809,6 +813,7 @@ def test_a_population_refuses_what_officers_cannot_read_in_full(strict: TestedHo
     waits(strict.release(plan(cells=[HIGH], columns={"score": hidden})))
 
 
+@pytest.mark.slow
 def test_a_request_that_was_not_checked_is_refused_under_the_lock(strict: TestedHolder) -> None:
     column = strict.derive(hidden_behind(60)).json()["id"]
     strict.await_columns()

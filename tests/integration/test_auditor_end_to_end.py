@@ -150,6 +150,7 @@ def test_receipts_agree_with_the_real_ledger(auditor: Auditor, model: Pipeline) 
     assert findings.head is not None
 
 
+@pytest.mark.slow
 def test_a_neutral_tree_gives_the_same_plan_as_its_model(auditor: Auditor, model: Pipeline) -> None:
     from auditor_client.models.sklearn_tree import read_tree
 

@@ -261,6 +261,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_spent(auditor: Au
     assert spent(auditor) == before
 
 
+@pytest.mark.slow
 def test_kept_audits_are_a_history_of_their_dataset_and_model(auditor: Auditor) -> None:
     first = asked(auditor, {"epsilon": "0.2"})
     asked(auditor, {"epsilon": "0.2", "model": FLIPPED})
@@ -297,6 +298,7 @@ def bundle(evidence: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(evidence / "out.zip", tmp_path))
 
 
+@pytest.mark.slow
 def test_a_bundle_is_checked_and_every_figure_computed_again(bundle: Path) -> None:
     found = check_bundle(bundle)
 
@@ -304,6 +306,7 @@ def test_a_bundle_is_checked_and_every_figure_computed_again(bundle: Path) -> No
     assert len(found.checks) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "value"), [("MEMBERS_MAX", 3), ("BYTES_MAX", 1000)])
 def test_no_bundle_is_written_that_would_be_refused(
     evidence: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
@@ -317,6 +320,7 @@ def test_no_bundle_is_written_that_would_be_refused(
     assert bundle.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_bundle_is_checked_with_the_holders_own_keys(bundle: Path, holder: TestedHolder, tmp_path: Path) -> None:
     (tmp_path / "keys.json").write_bytes(holder.client.get("/v1/keys").content)
     right = check_bundle(bundle, keys=tmp_path / "keys.json")

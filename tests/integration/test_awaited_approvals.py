@@ -79,6 +79,7 @@ def officers(sqlite_holder: TestedHolder, tmp_path: Path) -> Officers:
     return Officers(holder, officer, tmp_path / "receipts")
 
 
+@pytest.mark.slow
 def test_a_command_waits_and_repeated_gets_its_answer(officers: Officers) -> None:
     command = [*AUDIT, "--epsilon", "1"]
     planned = officers.run("plan", *command[1:], "--people", "300")

@@ -274,6 +274,7 @@ def on_a_full_disk(*arguments: str, holder: TestedHolder, room: Path) -> subproc
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_in_one_line_that_names_what_cannot_be_written(made: Made, tmp_path: Path) -> None:
     folder, room = tmp_path / "backups", tmp_path / "room"
     for one in (folder, room):

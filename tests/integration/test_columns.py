@@ -85,6 +85,7 @@ def people_of(records: bytes) -> list[dict[str, Any]]:
     return [{"age": float(row["age"]), "hours": float(row["hours"]) if row["hours"] else None} for row in rows]
 
 
+@pytest.mark.slow
 def test_linked_values_are_counted_like_a_declared_column(holder: TestedHolder) -> None:
     holder.grant("100")
     column = linked(holder)
@@ -100,6 +101,7 @@ def test_linked_values_are_counted_like_a_declared_column(holder: TestedHolder) 
     assert holder.is_intact()
 
 
+@pytest.mark.slow
 def test_whoever_was_not_sent_is_missing(sqlite_holder: TestedHolder) -> None:
     sqlite_holder.grant("100")
     column = linked(sqlite_holder, linked_values(RECORDS, known=0.5))
@@ -181,6 +183,7 @@ def test_a_body_is_read_strictly(lasting_holder: TestedHolder) -> None:
     refused(lasting_holder.auditor("POST", COLUMNS, content=b"{}"), "unsupported-media-type", holder=lasting_holder)
 
 
+@pytest.mark.slow
 def test_a_score_is_computed_from_declared_columns(sqlite_holder: TestedHolder) -> None:
     """The holder's count agrees with the reference, person by person; the score is missing where hours are."""
     holder = sqlite_holder
@@ -228,6 +231,7 @@ def test_the_values_of_a_score_cannot_be_sent(lasting_holder: TestedHolder) -> N
     refused(lasting_holder.link(VALUES, column), "invalid-request", holder=lasting_holder)
 
 
+@pytest.mark.slow
 def test_another_auditor_cannot_learn_that_a_column_exists(sqlite_holder: TestedHolder) -> None:
     holder = sqlite_holder
     column = linked(holder)
@@ -271,6 +275,7 @@ def test_only_auditors_make_columns_and_administrators_see_and_delete_all(sqlite
     assert holder.is_intact()
 
 
+@pytest.mark.slow
 def test_what_was_released_about_a_deleted_column_is_answered_again(sqlite_holder: TestedHolder) -> None:
     holder = sqlite_holder
     column = linked(holder)
@@ -304,6 +309,7 @@ def test_a_name_that_is_not_the_columns_own_is_unknown(sqlite_holder: TestedHold
     refused(sqlite_holder.release(other_name), "unknown-column", holder=sqlite_holder)
 
 
+@pytest.mark.slow
 def test_new_records_are_joined_again(holder: TestedHolder) -> None:
     holder.grant("100")
     column = linked(holder)
@@ -319,6 +325,7 @@ def test_new_records_are_joined_again(holder: TestedHolder) -> None:
     assert not before & {path.name for path in holder.settings.derived.iterdir()}
 
 
+@pytest.mark.slow
 def test_a_column_goes_with_what_it_follows_from(sqlite_holder: TestedHolder) -> None:
     holder = sqlite_holder
     linked(holder)
@@ -336,6 +343,7 @@ def test_a_column_goes_with_what_it_follows_from(sqlite_holder: TestedHolder) ->
     assert holder.is_intact()
 
 
+@pytest.mark.slow
 def test_a_retired_dataset_takes_its_columns_along(holder: TestedHolder) -> None:
     linked(holder)
 
@@ -389,6 +397,7 @@ def test_one_auditors_columns_may_take_half_of_the_time_of_all(
     assert sqlite_holder.derive(SCORE, key=other).status_code == 201
 
 
+@pytest.mark.slow
 def test_columns_are_made_in_the_order_in_which_they_were_asked(
     sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,6 +421,7 @@ def test_columns_are_made_in_the_order_in_which_they_were_asked(
     assert made == names
 
 
+@pytest.mark.slow
 def test_documents_and_linked_values_are_each_read_by_a_process_in_the_auditors_turns(
     sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -480,6 +490,7 @@ def found_when_due(holder: TestedHolder, announced: dict[str, Any]) -> dict[str,
 class TestPublicTimes:
     """With a quantum, a column is ready at a time that was known before anything was done."""
 
+    @pytest.mark.slow
     def test_a_column_is_ready_when_it_was_announced(self, tmp_path: Path, database_url: str) -> None:
         """On a busy machine it overruns; then its time is the double, of which the same holds."""
         with running_holder(tmp_path, database_url, quantum_ms=25) as holder:
@@ -498,6 +509,7 @@ class TestPublicTimes:
             assert found == {**announced, "state": "ready"}
             assert holder.release(asked(column)).status_code == 201
 
+    @pytest.mark.slow
     def test_what_a_killed_holder_left_is_made_by_the_next(self, tmp_path: Path) -> None:
         stopped = stopped_holder(tmp_path)
         with forked(stopped.settings) as served, stopped.at(served.url) as there:
@@ -509,6 +521,7 @@ class TestPublicTimes:
             assert again.release(asked(column)).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_backup_holds_the_columns_and_what_it_lacks_is_made_again(tmp_path: Path) -> None:
     with running_holder(tmp_path / "one") as holder:
         column = linked(holder)
@@ -523,6 +536,7 @@ def test_a_backup_holds_the_columns_and_what_it_lacks_is_made_again(tmp_path: Pa
             assert again.release(asked(column)).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_slow_engine_makes_one_column_after_the_other(tmp_path: Path) -> None:
     """Nothing is waited for, so there is nothing to ask again after."""
     slow = Work(pricing=1, starting=1e6, counting=1e6, noise=1, writing=1, pauses=1)

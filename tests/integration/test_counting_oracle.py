@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 import duckdb
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ def histograms_in_sql(source: Path, asked: list[Cell], schema: Schema) -> list[l
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_cells_are_counted_as_a_database_counts_them(data: st.DataObject, tmp_path: Path) -> None:

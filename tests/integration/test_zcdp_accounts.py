@@ -136,6 +136,7 @@ def test_overlapping_cells_pay_their_rho_once_per_class(sqlite_monthly: TestedHo
     believed(sqlite_monthly, body, answer)
 
 
+@pytest.mark.slow
 def test_an_auditor_sees_how_many_audits_fit_with_either_noise(sqlite_monthly: TestedHolder, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"strategy": "verdict", "people": 60}
     with Auditor(sqlite_monthly.url, sqlite_monthly.auditor_key, receipts=tmp_path / "receipts") as auditor:

@@ -16,6 +16,7 @@ def test_a_catalogue_is_complete(code: str) -> None:
     assert list(check.faults(code)) == []
 
 
+@pytest.mark.slow
 def test_an_update_keeps_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = TRANSLATED[0]
     before = (check.CATALOGUES / f"{code}.po").read_text(encoding="utf-8")
@@ -27,6 +28,7 @@ def test_an_update_keeps_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(check.faults(code)) == [f"{code}: nothing is said for 'meets'"]
 
 
+@pytest.mark.slow
 def test_templates_are_found_in_programs_and_pages() -> None:
     found = dict(check.templates())
 

@@ -201,6 +201,7 @@ def test_errors_name_arguments_as_the_flags_that_were_used() -> None:
     assert in_flags("`Authorization` and `x1` are no arguments") == "`Authorization` and `x1` are no arguments"
 
 
+@pytest.mark.slow
 def test_a_plan_is_priced_and_spends_nothing(run: Command, model: Path, holder: SimulatedHolder) -> None:
     planned = run("plan", model, *QUESTION)
     document = run("plan", model, *QUESTION, "--json").document

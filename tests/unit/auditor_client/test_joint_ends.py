@@ -78,6 +78,7 @@ def outside(edition: int) -> list[Estimate]:
     return [one for one in found if one.defined and not one.low <= one.value <= one.high]
 
 
+@pytest.mark.slow
 def test_no_estimate_lies_outside_its_own_interval() -> None:
     """The second edition has impact ratios of 1.000 with intervals of 1.003 to 1.000: the control."""
     assert outside(LATEST) == []
@@ -137,6 +138,7 @@ def held(groups: int, *, releases: int = 100) -> tuple[int, int]:
     return own, plain
 
 
+@pytest.mark.slow
 def test_the_named_pairs_interval_holds_though_the_pair_is_chosen_afterwards() -> None:
     """Six groups alike: an interval as if the pair had been named beforehand, the control, does not."""
     least = stats.binom.ppf(FALSE_ALARM, 100, LEVEL)

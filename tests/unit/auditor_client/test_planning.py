@@ -53,6 +53,7 @@ def answered_width(asked: Question, accepted: tuple[int, ...], sizes: tuple[int,
     return float(np.mean(widths))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "accepted", "epsilon"), [((2_090, 12_970), (232, 2_227), "0.15"), ((60, 5_000), (21, 2_500), "0.5")]
 )
@@ -92,6 +93,7 @@ def test_less_epsilon_fewer_people_or_a_stricter_relation_widen_the_interval() -
     assert expected(mechanism="exponential").width > usual
 
 
+@pytest.mark.slow
 def test_the_strategies_are_ranked_as_their_variances_are() -> None:
     found = {one.strategy: one for one in forecast(question(epsilon="0.1")).strategies}
 
@@ -100,6 +102,7 @@ def test_the_strategies_are_ranked_as_their_variances_are() -> None:
     assert found["pafer"].error > 1.5 * found["verdict"].error
 
 
+@pytest.mark.slow
 def test_the_curve_falls_with_epsilon_and_has_the_planned_one() -> None:
     found = forecast(question(epsilon="0.1"))
 
@@ -203,6 +206,7 @@ def test_a_verdict_is_the_likelier_the_farther_the_truth_is_from_the_threshold()
     assert all(chance.error <= CHANCE_ERROR for chance in found.values())
 
 
+@pytest.mark.slow
 def test_a_forecast_is_of_the_groups_that_would_be_judged() -> None:
     """Of one group in 500 people hardly anything is known; the other five decide."""
     assumption = Assumption(people=30_000, shares=(500, 1, 450, 400, 420, 480), ratio=0.6)
@@ -303,6 +307,7 @@ def drawn_again(asked: Question, draw: int = 2) -> Question:
     return asked.changed(draw=draw)
 
 
+@pytest.mark.slow
 def test_a_joined_answer_is_forecast_with_what_is_kept() -> None:
     """Of Gaussian noise four answers are as one at half its deviation; those about other people are left out."""
     asked = question(epsilon="0.1", mechanism="gaussian", delta="0.00001")
@@ -319,6 +324,7 @@ def test_a_joined_answer_is_forecast_with_what_is_kept() -> None:
     assert found.then.width == pytest.approx(alone / 2, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_question_that_was_asked_before_adds_nothing_to_what_is_kept() -> None:
     """The same plan is the same answer."""
     asked = question(epsilon="0.1")
@@ -331,6 +337,7 @@ def test_a_question_that_was_asked_before_adds_nothing_to_what_is_kept() -> None
     assert found.then.width == pytest.approx(found.now.width, rel=0.05)
 
 
+@pytest.mark.slow
 def test_nothing_kept_is_said() -> None:
     found = forecast(question(epsilon="0.1"), kept=[]).joined
 

@@ -227,6 +227,7 @@ def test_any_scale_and_number_of_cells_gives_finite_figures(kind: ComplementKind
     assert 0 <= parity.ratio.low <= parity.ratio.value <= parity.ratio.high <= 1
 
 
+@pytest.mark.slow
 def test_two_hundred_groups_are_estimated_together() -> None:
     accepted = [5 * k for k in range(200)]
 

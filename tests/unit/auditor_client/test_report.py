@@ -387,6 +387,7 @@ def test_hostile_names_are_shown_as_they_are() -> None:
     assert HOSTILE in page.text
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(PROSE)
 def test_no_name_can_change_the_page(text: str) -> None:

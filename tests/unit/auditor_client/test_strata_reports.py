@@ -39,6 +39,7 @@ def strata_of(result: AuditResult) -> StrataData:
     return found
 
 
+@pytest.mark.slow
 def test_every_form_of_a_result_has_the_strata(audits: dict[str, AuditResult]) -> None:
     result = audits["verdict"]
 

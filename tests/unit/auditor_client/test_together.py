@@ -59,6 +59,7 @@ def intervals(result: AuditResult) -> list[Estimate]:
     return found
 
 
+@pytest.mark.slow
 def test_every_interval_of_a_joint_reading_has_one_level_above_the_one_that_was_asked(joint: AuditResult) -> None:
     (level,) = {estimate.level for estimate in intervals(joint)}
 
@@ -114,6 +115,7 @@ def test_changes_between_joint_audits_are_said_to_hold_each_by_itself(joint: Aud
     assert by_themselves not in compare_results(single, single).to_html()
 
 
+@pytest.mark.slow
 def test_changes_between_joint_audits_have_the_level_of_one_figure(joint: AuditResult, single: AuditResult) -> None:
     """They are what they are between audits each of whose intervals holds by itself."""
     asked: dict[str, Any] = {"model": FLIPPED, "epsilon": "1", "metrics": OF_DECISIONS, "reference": "Male"}
@@ -125,6 +127,7 @@ def test_changes_between_joint_audits_have_the_level_of_one_figure(joint: AuditR
     assert together.change.ratio.level == 0.95
 
 
+@pytest.mark.slow
 def test_changes_have_one_level_also_where_one_joint_audit_leaves_out_more_groups() -> None:
     asked: dict[str, Any] = {"sensitive": ("sex", "origin"), "epsilon": "10", "strategy": "verdict"}
     first, second = (
@@ -204,6 +207,7 @@ def test_a_plan_expects_wider_intervals_of_a_joint_reading() -> None:
     assert 1.1 * single < joint < 2.5 * single
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["verdict", "rules"])
 def test_a_plan_expects_of_every_strategy_the_level_that_its_audits_have(strategy: str) -> None:
     """Rules have shares, which hold together with the rest: their intervals have a higher level than a verdict's."""
@@ -230,6 +234,7 @@ def test_a_plan_expects_a_higher_level_where_both_outcomes_are_to_hold_together(
     assert said.level < unsaid.level
 
 
+@pytest.mark.slow
 def test_the_smallest_epsilon_of_a_joint_reading_is_that_of_its_own_level() -> None:
     asked = question(strategy="rules", epsilon="1", assumption=Assumption(people=2_000))
 

@@ -207,6 +207,7 @@ def state(page: str) -> str:
     return str(word)
 
 
+@pytest.mark.slow
 def test_what_waits_for_approval_outlives_the_desk(officer: Officer, model: Path, tmp_path: Path) -> None:
     settings = AuditorSettings(holder_url=officer.simulated.url, api_key=SecretStr(KEY), receipts=tmp_path / "receipts")
     with at_a_desk(settings) as desk:

@@ -107,6 +107,7 @@ def test_of_linked_values_their_type_is_said_and_no_digest() -> None:
     assert not any("555" in line for line in (*numbers, *categories))
 
 
+@pytest.mark.slow
 def test_of_a_large_document_as_much_is_said_as_anybody_reads() -> None:
     cases = [{"rule": {"all_of": [{**OLD, "value": value}] * 100}, "value": 1} for value in range(1000)]
     cases[3]["rule"] = {"all_of": [OLD] * 256}

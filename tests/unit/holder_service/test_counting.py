@@ -44,6 +44,7 @@ def counted(records: Records, cells: Sequence[Cell], sensitive: Sequence[str]) -
     return count_cells(records, cells, classes, sensitive).reveal_to_mechanism().tolist()
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_counts_are_the_reference_evaluators(data: st.DataObject, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import sys
 from types import FrameType
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def test_classes_are_those_of_first_fit_by_definition(data: st.DataObject) -> No
     assert disjoint_classes(asked, schema) == first_fit(asked, schema)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_nobody_is_counted_in_more_cells_than_there_are_classes(data: st.DataObject) -> None:
     """The promise itself: one person changes at most one count of each class."""

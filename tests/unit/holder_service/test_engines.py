@@ -15,6 +15,7 @@ from testing.encoded_records import record_files
 from testing.holders import settings_in
 
 
+@pytest.mark.slow
 def test_without_the_cluster_nothing_of_it_is_imported() -> None:
     code = (
         "import sys; import holder_service.app, holder_service.cli, holder_service.records.local_engine\n"

@@ -57,6 +57,7 @@ def tables_of(model: TrainedTree, name: str) -> list[tuple[float, ...]]:
     return [term.table for term in document.terms if isinstance(term, TableTerm)]
 
 
+@pytest.mark.slow
 def test_without_noise_points_are_the_log_odds_of_the_records(tmp_path: Path) -> None:
     """Worked out from the people one by one: the label's score, that of the worst-off group, and all counts."""
     asked = training(LINEAR)
@@ -82,6 +83,7 @@ def test_without_noise_points_are_the_log_odds_of_the_records(tmp_path: Path) ->
     assert 7 * 3 < len(tree.leaves) <= 7 * 5
 
 
+@pytest.mark.slow
 def test_a_document_gives_everybody_the_points_of_their_bins(tmp_path: Path) -> None:
     """Whatever the column is, missing values and numbers at cuts too."""
     for seed in range(60):

@@ -18,6 +18,7 @@ def loss(scale: float, sensitivity: int) -> Fraction:
     return Fraction(measurement.map(sensitivity))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sensitivity", [1, 2])
 def test_the_map_never_exceeds_the_charge_and_no_smaller_scale_would_do(sensitivity: int) -> None:
     source = random.Random(1)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def test_words_and_walks_match_as_the_rules_do(data: st.DataObject, tmp_path: Pa
     assert walk is None or walk.first_matching(chunk).tolist() == [[*row, True].index(True) for row in matching]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_every_tree_is_walked_as_its_rules_match(data: st.DataObject, tmp_path: Path) -> None:

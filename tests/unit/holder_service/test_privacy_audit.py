@@ -131,6 +131,7 @@ def test_times_that_are_alike_give_no_bound() -> None:
     assert found.bound == 0.0
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_finding_for_every_pair_and_mechanism() -> None:
     run = CliRunner().invoke(app, ["audit-privacy", "--runs", "200", "--http-runs", "0", "--time-runs", "0", "--json"])
 

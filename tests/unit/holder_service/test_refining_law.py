@@ -209,6 +209,7 @@ def test_a_coin_has_exactly_its_probability(numerator: int, denominator: int) ->
     assert masses[True] + masses[False] + tree.left_out == 1
 
 
+@pytest.mark.slow
 def test_a_finer_draw_has_its_law() -> None:
     """Without a random number: α₁ = 1/e, α₂ = 1/e², every path but some of 1/500 together."""
     coarse, fine = (power_of_e(Fraction(rate)) for rate in (1, 2))

@@ -45,6 +45,7 @@ def expected(document: Document, people: Sequence[Person]) -> list[bytes]:
     return [struct.pack("<d", (*column.values, None).index(value)) for value in values]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 @settings(max_examples=60)
 def test_scores_are_the_references_bit_for_bit(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:

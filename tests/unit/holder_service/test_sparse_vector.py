@@ -64,6 +64,7 @@ def probabilities(numbers: tuple[int, ...], mechanism: SparseVectorMechanism) ->
     return found
 
 
+@pytest.mark.slow
 def test_one_person_changes_no_sequence_of_answers_by_more_than_the_charge() -> None:
     """Of the exact probabilities: sequences of six numbers, and all that one person may do to each of them."""
     epsilon = 0.9

@@ -43,6 +43,7 @@ def test_a_tree_that_sees_neither_sex_nor_origin_still_treats_the_groups_differe
     assert not {"sex", "origin"} & set(model.feature_names_in_)
 
 
+@pytest.mark.slow
 def test_a_boosted_model_and_the_decisions_made_after_it_differ_less() -> None:
     data = register()
     model = boosted_model(data)
@@ -54,6 +55,7 @@ def test_a_boosted_model_and_the_decisions_made_after_it_differ_less() -> None:
     assert decisions.equals(decisions_by_hand(model, data))
 
 
+@pytest.mark.slow
 def test_a_rule_for_checks_looks_fair_by_who_is_left_alone_and_is_not_by_who_is_checked() -> None:
     data = register()
     checks = checks_by_rule(boosted_model(data), data)

@@ -158,6 +158,7 @@ def test_what_lightgbm_writes_is_in_the_vocabulary() -> None:
     assert all(why for members in VOCABULARY.values() for why in members.values())
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_and_nothing_else() -> None:
     survived, peak, faults = survivors(FORMATS["lightgbm"], 100)
 

@@ -268,6 +268,7 @@ def test_an_estimators_nan_is_no_sentinel() -> None:
     load_object(json.dumps(document).encode(), "model.json")
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_and_nothing_else() -> None:
     survived, peak, faults = survivors(FORMATS["xgboost"], 100)
 
