@@ -10,7 +10,7 @@ them; sentences and the page only if the same versions did, because later versio
 """
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from auditor_client.asking.question import rules_digest
 from auditor_client.audits.bundle_files import OTHER_VERSIONS, AuditCheck, member, require, require_same_document
+from auditor_client.audits.bundle_readme import readme
 from auditor_client.audits.bundled_trainings import checked_training, training_files, training_name
 from auditor_client.audits.kept_trainings import KeptTraining
 from auditor_client.audits.result import AuditResult
@@ -41,7 +42,17 @@ from auditor_client.findings.rehearsals import require_alike
 from auditor_client.report.json_document import FORMATS, audit_document
 from auditor_client.text import marked_name
 from shared.contract.datasets import Budget
-from shared.kinds.bundles import BYTES_MAX, FORMAT, KEYS, MANIFEST, MEMBERS_MAX, BadBundle, Manifest, read_bundle
+from shared.kinds.bundles import (
+    BYTES_MAX,
+    FORMAT,
+    KEYS,
+    MANIFEST,
+    MEMBERS_MAX,
+    README,
+    BadBundle,
+    Manifest,
+    read_bundle,
+)
 from shared.kinds.releases import LedgerPosition, Release, SigningKeys
 from shared.log.notes import BadNote
 from shared.wire.canonical import sha256_name
@@ -102,11 +113,11 @@ def write_bundle(
     log = LogFolder(receipts.directory).saved()
     if log is not None:
         files |= {LOG_CHECKPOINT: str(log.note).encode(), LOG_ENTRIES: log.entries}
-    names = []
+    listed = []
     for audit in audits:
         note = audit.note
         name = note.name.removeprefix("sha256:")
-        names.append(name)
+        listed.append((name, *_called(note)))
         for answer in audit.stored.answers:
             files[f"receipts/{answer.receipt.name}"] = answer.receipt.read_bytes()
         files[f"questions/{name}.json"] = note.model_dump_json(indent=1).encode()
@@ -114,9 +125,13 @@ def write_bundle(
         files[f"reports/{name}.html"] = audit.to_html().encode()
     for training in trainings:
         files |= training_files(training)
+    of_trainings = [
+        (training_name(one), marked_name(one.note.dataset.name, one.note.dataset.rehearsal)) for one in trainings
+    ]
+    files[README] = readme(listed, of_trainings).encode()
     manifest = Manifest(
         format=FORMAT,
-        audits=tuple(names),
+        audits=tuple(name for name, *_ in listed),
         trainings=tuple(map(training_name, trainings)),
         files={name: sha256_name(content) for name, content in files.items()},
     )
@@ -154,11 +169,13 @@ def check_bundle(
     except (ValidationError, OSError) as error:
         raise ReceiptsDamaged(f"{path} is no evidence bundle: the keys cannot be read.") from error
     faults = tuple(manifest.faults(files))
+    checks = () if faults else tuple(_checked(name, files, trusted) for name in manifest.audits)
+    trainings = () if faults else tuple(checked_training(name, files, trusted) for name in manifest.trainings)
     return BundleReport(
-        checks=() if faults else tuple(_checked(name, files, trusted) for name in manifest.audits),
-        faults=faults,
+        checks=checks,
+        faults=faults or tuple(_readme_faults(files, checks, trainings)),
         fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted.keys),
-        trainings=() if faults else tuple(checked_training(name, files, trusted) for name in manifest.trainings),
+        trainings=trainings,
         log=None if faults else _checked_log(files, trusted, witnesses),
     )
 
@@ -252,13 +269,30 @@ def _position(name: str, content: bytes) -> LedgerPosition:
         raise ReceiptsDamaged(f"{name} does not name an entry of the ledger.") from error
 
 
+def _readme_faults(
+    files: Mapping[str, bytes], checks: Sequence[AuditCheck], trainings: Sequence[AuditCheck]
+) -> Iterator[str]:
+    """What is wrong with the text that is opened first; another version may have written other words."""
+    if README not in files or any(one.fault or one.remark for one in (*checks, *trainings)):
+        return
+    text = readme(
+        [(one.name, one.model, one.dataset) for one in checks], [(one.name, one.dataset) for one in trainings]
+    )
+    if files[README] != text.encode():
+        yield f"{README} is not the one that these audits make"
+
+
+def _called(note: Note) -> tuple[str, str]:
+    """The model and the dataset of an audit, as people call them."""
+    return note.about.model_name or note.request.decision or "", marked_name(note.dataset.name, note.dataset.rehearsal)
+
+
 def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditCheck:
     """Compute one audit again and compare."""
     dataset = model = ""
     try:
         note = read_note(member(files, f"questions/{name}.json"), name)
-        dataset = marked_name(note.dataset.name, note.dataset.rehearsal)
-        model = note.about.model_name or note.request.decision or ""
+        model, dataset = _called(note)
         document = parsed(member(files, f"figures/{name}.json"), f"figures/{name}.json")
         again = _recomputed(note, files, keys, document)
         require(note.name == f"sha256:{name}", "its note has another name than its digest")

@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from shared.wire.canonical import sha256_name
 
 FORMAT: Final = "pafer-bundle/1"
+README: Final = "READ-ME.txt"
+"""The text that is opened first; it follows from the audits, and is checked with them."""
 MEMBERS_MAX: Final = 4000
 BYTES_MAX: Final = 256 * 1024 * 1024
 """Of all files together, unpacked: a small zip file can grow without bound."""

@@ -84,6 +84,10 @@ def _unlisted(files: dict[str, bytes]) -> None:
     files["notes.txt"] = b"something that nobody checks"
 
 
+def _text(files: dict[str, bytes]) -> None:
+    files["READ-ME.txt"] += b"The model meets every rule."
+
+
 def _figures(files: dict[str, bytes]) -> None:
     name = next(name for name in files if name.startswith("figures/"))
     document = json.loads(files[name])
@@ -99,6 +103,7 @@ def _signature(files: dict[str, bytes]) -> None:
 FORGERIES: Final[dict[str, tuple[Forgery, str]]] = {
     "a file of no audit": (_unlisted, "notes.txt belongs to none of its audits"),
     "another figure": (_figures, "differs from the bundle"),
+    "another text": (_text, "READ-ME.txt is not the one that these audits make"),
     "another count": (_signature, "was not signed by this holder"),
 }
 

@@ -22,7 +22,7 @@ from holder_service.services.ledger.store import LedgerStore
 from holder_service.services.releases.transparency import TransparencyReport, transparency_report
 from holder_service.storage import datasets, ledger, releases, signing_keys
 from holder_service.storage.database import Connection
-from shared.kinds.bundles import KEYS, BadBundle, Manifest, read_bundle
+from shared.kinds.bundles import KEYS, README, BadBundle, Manifest, read_bundle
 from shared.kinds.releases import BadSignature, SigningKeys, answer_digest, verify_signature
 from shared.wire.canonical import sha256_name
 
@@ -153,7 +153,7 @@ def _charged(connection: Connection, name: str, content: bytes, keys: SigningKey
 
 def _require_no_more(manifest: Manifest, files: Mapping[str, bytes], receipts: Mapping[str, Entry]) -> None:
     """Refuse what is checked by nobody: files that belong to no audit and no training."""
-    expected = {KEYS, *(f"receipts/{name}.json" for name in receipts)}
+    expected = {KEYS, README, *(f"receipts/{name}.json" for name in receipts)}
     expected |= {folder.format(name) for name in manifest.audits for folder in _OF_AUDIT}
     expected |= {folder.format(name) for name in manifest.trainings for folder in _OF_TRAINING}
     for name in sorted(files.keys() - expected):

@@ -101,6 +101,9 @@ def test_a_stranger_checks_a_bundle_of_trainings_offline(kept: Auditor, tmp_path
     with zipfile.ZipFile(tmp_path / "bundle.zip") as bundle:
         name = report.trainings[0].name
         assert {f"models/{name}.json", f"reports/{name}.html", f"trainings/{name}.json"} <= set(bundle.namelist())
+        text = bundle.read("READ-ME.txt").decode()
+        assert f"reports/{name}.html    a training" in text
+        assert "auditor bundle check" in text
 
 
 def rewritten(bundle: Path, change: Callable[[dict[str, bytes], str], None]) -> Path:
