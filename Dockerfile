@@ -46,7 +46,8 @@ FROM ${PYTHON_IMAGE}
 COPY --from=build /opt/pafer /opt/pafer
 ENV PATH=/opt/pafer/bin:$PATH PYTHONUNBUFFERED=1 HOLDER_HOME=/var/lib/pafer/holder HOLDER_ANCHOR=/var/lib/pafer/anchor/head
 RUN useradd --system --uid 10001 --home-dir /var/lib/pafer --create-home pafer \
-    && install --directory --mode=0700 --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/backups /var/lib/pafer/keys /var/lib/pafer/reports
+    && install --directory --mode=0700 --owner=pafer --group=pafer /var/lib/pafer/holder /var/lib/pafer/anchor /var/lib/pafer/backups /var/lib/pafer/keys /var/lib/pafer/reports \
+        /var/lib/pafer/witness
 USER pafer
 WORKDIR /var/lib/pafer
 EXPOSE 8080
