@@ -67,6 +67,18 @@ LOG_BUGS: Final = (
         (f"{_LOG_TESTS}::test_a_witness_cosigns_every_later_checkpoint_and_the_release_does_not_wait",),
     ),
     Bug(
+        "a ledger that was rolled back with its anchor is published",
+        (
+            Edit(
+                "holder_service/services/running/log_publisher.py",
+                "LogPublisher.publish",
+                "not self._ledger_log.has(Checkpoint.parse(before.text))",
+                "not before.text",
+            ),
+        ),
+        (f"{_LOG_TESTS}::test_a_ledger_that_was_rolled_back_with_its_anchor_gets_no_checkpoint",),
+    ),
+    Bug(
         "the auditor does not compute the root of the log",
         (
             Edit(

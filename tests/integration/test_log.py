@@ -1,5 +1,6 @@
 """The ledger's public log: checkpoints that witnesses cosign and tiles prove, none of it in the path of a release."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +17,7 @@ from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import consistency_proof, leaf_hash, nodes_of, root_of, verify_consistency
 from shared.log.notes import SignedNote
 from shared.log.tiles import Tile, nodes_from, parse_entry_bundle
-from testing.holders import TestedHolder
+from testing.holders import TestedHolder, opened
 from testing.ports import reserved_port
 from testing.registers import plan
 from testing.tampering import lose_the_anchored_entry
@@ -149,6 +150,27 @@ def test_a_log_that_forks_is_not_cosigned(set_up_holder: TestedHolder, tmp_path:
             assert forked is not None
             assert forked.verified([witness.key]) == {}
     assert folder.logs()[ORIGIN].root == Checkpoint.parse(seen.text).root
+
+
+def test_a_ledger_that_was_rolled_back_with_its_anchor_gets_no_checkpoint(
+    set_up_holder: TestedHolder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Database and anchor are put back together, which the anchor alone does not notice; the published log does."""
+    with set_up_holder.copied(tmp_path, log_origin=ORIGIN) as holder:
+        settings = holder.settings
+        holder.release(plan(draw=1))
+        published_whole(holder)
+        published = checkpoint_of(holder)
+    for name in ("holder.sqlite", "anchor"):
+        shutil.copy(set_up_holder.settings.home.parent / name, settings.anchor.parent / name)
+    for leftover in settings.anchor.parent.glob("holder.sqlite-*"):
+        leftover.unlink()
+    with opened(settings, set_up_holder.admin_key, set_up_holder.auditor_key) as rolled_back:
+        for draw in (2, 3):
+            assert rolled_back.release(plan(draw=draw)).status_code == 201
+        rolled_back.holder.publisher.publish()  # type: ignore[union-attr]
+        assert checkpoint_of(rolled_back) == published
+    assert "the ledger lacks entries of its published log" in caplog.messages
 
 
 def test_a_restored_ledger_is_another_log(set_up_holder: TestedHolder, tmp_path: Path) -> None:

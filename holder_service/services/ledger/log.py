@@ -79,6 +79,14 @@ class LedgerLog:
         """
         return self._store.look_up(self._newest)
 
+    def has(self, checkpoint: Checkpoint) -> bool:
+        """Whether the ledger still has all entries of a checkpoint, as they were.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        return self._store.look_up(self._has, checkpoint)
+
     def signed(self, checkpoint: Checkpoint) -> SignedNote:
         """A checkpoint with the signature of the holder's key in force.
 
@@ -113,9 +121,16 @@ class LedgerLog:
         return self._store.look_up(self._hashes, tile)
 
     def _newest(self, connection: Connection) -> Checkpoint:
-        size = ledger.head(connection).sequence
-        root = root_of(size, nodes_from(size, partial(self._hashes, connection)))
-        return Checkpoint(self._name(connection), size, root)
+        name, size = self._name(connection), ledger.head(connection).sequence
+        return Checkpoint(name, size, self._root_of(connection, size))
+
+    def _has(self, connection: Connection, checkpoint: Checkpoint) -> bool:
+        self._name(connection)  # what is kept of the tree of another history is forgotten
+        in_time = checkpoint.size <= ledger.head(connection).sequence
+        return in_time and self._root_of(connection, checkpoint.size) == checkpoint.root
+
+    def _root_of(self, connection: Connection, size: int) -> bytes:
+        return root_of(size, nodes_from(size, partial(self._hashes, connection)))
 
     def _name(self, connection: Connection) -> str:
         """The log's name; the restores are counted where they were not yet, and all of another history anew."""

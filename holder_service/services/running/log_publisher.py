@@ -1,10 +1,11 @@
 """Publishes checkpoints of the ledger's log in the background, and has them cosigned by witnesses.
 
-A release never waits for it: its entry is in a checkpoint some seconds after the answer left. The processes of a holder
-take turns by a lock on a file, and the published checkpoint is a file of the home.
+A release never waits for it: its entry is in a checkpoint some seconds after the answer left. The processes of a
+holder take turns by a lock on a file, and the published checkpoint is a file of the home.
 
-A checkpoint without cosignatures does not replace one that has some. While no witness answers, the log therefore ends
-where it was witnessed last.
+A ledger that lost entries without a recorded restore, or whose entries were changed, gets no further checkpoint: the
+published one is a second anchor. A checkpoint without cosignatures does not replace one that has some. While no
+witness answers, the log therefore ends where it was witnessed last.
 """
 
 import fcntl
@@ -73,6 +74,9 @@ class LogPublisher:
             if not alone or not self._store.is_anchored():
                 return
             before = self._ledger_log.published()
+            if before is not None and not self._ledger_log.has(Checkpoint.parse(before.text)):
+                _log.error("the ledger lacks entries of its published log")
+                return
             checkpoint = self._ledger_log.newest()
             if before is not None and before.text == checkpoint.text and not self._lacking(before):
                 return
