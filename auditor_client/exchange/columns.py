@@ -173,7 +173,12 @@ def require_ready(holder: HolderClient, dataset: str, held: HeldColumn, on_step:
         if not time.monotonic() < give_up_at:
             raise HolderUnavailable(f"The column {held.column.name!r} is not ready after hours. Ask again later.")
         left_s = (found.ready_at - datetime.now(UTC)).total_seconds() if found.ready_at else 0.0
-        when = f", which is ready at {found.ready_at.astimezone():%H:%M:%S}" if found.ready_at and left_s > 1 else ""
+        when = ""
+        if found.ready_at and left_s > 1:
+            when = (
+                f", which is ready at {found.ready_at.astimezone():%H:%M:%S}. The time follows from what was sent, so "
+                "that it says nothing about the records; you wait once for each column"
+            )
         if (saying := f"Waiting for the column {held.column.name!r}{when}") != said:
             on_step(said := saying)
         time.sleep(min(max(left_s, pause_s), _POLL_S_MAX))  # the two clocks may differ
