@@ -72,14 +72,14 @@ def main() -> int:
             case: found
             for one in formats
             for case in cases[one]
-            if (found := _read(case, tallies[one], options.records)) is not None
+            if (found := read_case(case, tallies[one], options.records)) is not None
         }
         run(python, "answer", str(folder))
         for one in formats:
             tally = tallies[one]
             for case in cases[one]:
                 if case in accepted:
-                    _compare(case, *accepted[case], tally)
+                    compare_case(case, *accepted[case], tally)
             table.add_row(
                 name, one, *map(str, (tally.files, tally.read, tally.refused, tally.records, tally.differing)),
                 str(tally.near), str(len(tally.faults)), f"{time.perf_counter() - begin:.0f}",
@@ -106,7 +106,7 @@ def main() -> int:
 Accepted = tuple[ReadModel, Schema, Invented]
 
 
-def _read(case: Path, tally: Tally, count: int) -> Accepted | None:
+def read_case(case: Path, tally: Tally, count: int, *, refusals: bool = True) -> Accepted | None:
     """Read one file, and lay down the records that its maker is to decide about."""
     if not (case / "case.json").exists():
         return None
@@ -117,7 +117,7 @@ def _read(case: Path, tally: Tally, count: int) -> Accepted | None:
         about["inputs"] if about["array"] else None, about["above"],
     )  # fmt: skip
     tally.files += 1
-    for old in ("records.npz", "answers.npz", "failed.txt"):
+    for old in ("records.npz", "answers.npz", "failed.txt", "begun"):
         (case / old).unlink(missing_ok=True)
     title = f"{case.name} ({about['kind']})"
     try:
@@ -125,6 +125,8 @@ def _read(case: Path, tally: Tally, count: int) -> Accepted | None:
             read, _ = read_model(str(case / about["file"]), request)
     except ModelRefused as refusal:
         tally.refused += 1
+        if not refusals:
+            return None
         reason = right_refusal(case.name.split("-")[0], about, str(refusal))
         if reason is None:
             tally.faults.append(f"{title}: refused: {refusal}")
@@ -152,7 +154,7 @@ def _read(case: Path, tally: Tally, count: int) -> Accepted | None:
     return read, schema, records
 
 
-def _compare(case: Path, read: ReadModel, schema: Schema, records: Invented, tally: Tally) -> None:
+def compare_case(case: Path, read: ReadModel, schema: Schema, records: Invented, tally: Tally) -> None:
     """Compare with what the maker decided."""
     kind = json.loads((case / "case.json").read_text())["kind"]
     title = f"{case.name} ({kind})"

@@ -14,6 +14,7 @@ _RIGHT: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("onnx", "SVC.*", "LINEAR kernel", "a kernel"),
     ("pmml", "(?!L).*", "A test of a scaled number", "a tree behind a scaler"),
     ("pmml", "SVC", "RadialBasisKernelType", "a kernel"),
+    ("pmml", "GaussianNB", "neither derived nor replaced", "a naive Bayes behind an imputer"),
     ("pmml", "RidgeClassifier", "Chains are read of", "a chain of regressions"),
 )
 """The format and the kind of a file, what the refusal says, and why that is right."""

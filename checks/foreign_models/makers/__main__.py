@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from checks.foreign_models.makers.changed import of_changed_file
 from checks.foreign_models.makers.data import COLUMNS
 from checks.foreign_models.makers.made import Made, decided
 
@@ -55,6 +56,12 @@ def answer(folder: Path) -> None:
     for records in sorted(folder.glob("*/records.npz")):
         own = records.parent
         about = json.loads((own / "case.json").read_text())
+        if (own / "answers.npz").exists() or (own / "failed.txt").exists():
+            continue
+        if (own / "begun").exists():
+            (own / "failed.txt").write_text("the maker crashed")
+            continue
+        (own / "begun").touch()
         model, table = pickle.loads((own / "maker.pickle").read_bytes())  # noqa: S301  # made here, a moment ago
         with np.load(records, allow_pickle=False) as stored:
             values = {name: stored[name] for name in stored.files}
@@ -63,6 +70,8 @@ def answer(folder: Path) -> None:
                 known = np.array([*column["categories"], None], object)
                 values[column["name"]] = known[values[column["name"]]]
         try:
+            if about.get("changed"):
+                model = of_changed_file(own / about["file"], model)
             favourable, near = decided(about, *model.ask(table.of(values)))
         except Exception as error:  # noqa: BLE001  # said beside the case, and a fault
             (own / "failed.txt").write_text("".join(traceback.format_exception(error)))

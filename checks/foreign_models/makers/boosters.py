@@ -143,14 +143,15 @@ class CatBoost:
     content: bytes
     kind: str
     texts: list[str]
+    suffix: str = ".cbm"
 
     def ask(self, table: Any) -> tuple[Any, Any]:
-        """Ask the model of the binary file."""
+        """Ask the model of the file."""
         library = importlib.import_module("catboost")
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.cbm"
+            path = Path(folder) / f"model{self.suffix}"
             path.write_bytes(self.content)
-            model = getattr(library, self.kind)().load_model(str(path))
+            model = getattr(library, self.kind)().load_model(str(path), format=self.suffix[1:])
         for name in self.texts:
             table[name] = table[name].astype(str)
         pool = library.Pool(table, cat_features=self.texts)

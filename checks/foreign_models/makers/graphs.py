@@ -71,7 +71,7 @@ class OnnxRuntime:
             given = {
                 name: (
                     table[name].to_numpy().astype(str)
-                    if table[name].dtype == object
+                    if not pd.api.types.is_numeric_dtype(table[name].dtype)
                     else table[name].to_numpy().astype(np.int64 if table[name].dtype == np.int64 else numbers)
                 ).reshape(-1, 1)
                 for name in table
@@ -148,7 +148,10 @@ class Jpmml:
         shares = [name for name in results if str(name).startswith("probability(")]
         numbers = results[[f"probability({label})" for label in self.classes]] if self.classes and shares else None
         target = next(name for name in results if name == "y" or not str(name).startswith("probability("))
-        return results[target].to_numpy(), None if numbers is None else numbers.to_numpy(np.float64)
+        predicted = results[target].to_numpy()
+        if self.classes and predicted.dtype.kind == "f":  # whole numbers, some of which are missing
+            predicted = np.array([None if np.isnan(one) else int(one) for one in predicted.tolist()], object)
+        return predicted, None if numbers is None else numbers.to_numpy(np.float64)
 
 
 def pmml_file(seed: int) -> Made:

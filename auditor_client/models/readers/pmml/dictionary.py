@@ -10,7 +10,15 @@ from typing import Any, Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.readers.pmml.fields import NUMERIC, PmmlField, attribute, finite, number, same
+from auditor_client.models.readers.pmml.fields import (
+    NUMERIC,
+    PmmlField,
+    attribute,
+    constant_number,
+    finite,
+    number,
+    same,
+)
 from shared.contract.schema import Column
 from shared.wire import limits
 
@@ -49,6 +57,24 @@ def write_labels_alike(element: Element, data_type: str, listed: Iterable[str]) 
         if target is not None:
             text = attribute(target, "value")
             target.set("value", spelled.setdefault(finite(text, "A class"), text))
+
+
+def require_listed_classes(element: Element, listed: Sequence[str]) -> None:
+    """Refuse a class that the dictionary does not list, where it lists any: programs differ in what it is then.
+
+    Raises:
+        ModelRefused: There is one; the text names it.
+    """
+    if not listed or element.get("functionName") != "classification":
+        return
+    waiting = [element]
+    while waiting:
+        part = waiting.pop()
+        waiting += [child for child in part if child.get("functionName") != "regression"]  # a part of a chain
+        for tag, name in _LABELS:
+            label = part.get(name) if part.tag == tag else None
+            if label is not None and label not in listed:
+                raise ModelRefused(f"The class {label[:40]!r} is not among the target's values in the dictionary.")
 
 
 def require_valid(named: Element, mining: Element, column: Column) -> None:
@@ -119,6 +145,8 @@ def require_readable_type(data_type: str, column: Column) -> None:
     name, declared = column.name, column.type
     if data_type not in ("", "string", "boolean", *NUMERIC):
         raise ModelRefused(f"Field {name!r} has the type {data_type[:40]!r}, which is not read.")
+    if data_type == "boolean" and declared != "boolean":
+        raise ModelRefused(f"Field {name!r} is a truth value in PMML, and the dataset declares {declared}.")
     if data_type == "string" and column.ordered:
         raise ModelRefused(f"Field {name!r} is a text in PMML, and the dataset declares {declared}.")
     if data_type == "integer" and declared == "number":
@@ -244,7 +272,7 @@ def _line(expression: Element | None, names: list[str], depth: int) -> tuple[flo
             "An Output is read whose transformed number is +, -, * or / of the predicted one and a number."
         )
     slope, shift = _line(parts[0], names, depth + 1)
-    by = finite((parts[1].text or "").strip(), "Constant")
+    by = constant_number(parts[1])
     if operator in ("*", "/"):
         factor = by if operator == "*" else 1 / by if by else 0.0
         return slope * factor, shift * factor

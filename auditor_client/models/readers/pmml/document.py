@@ -23,6 +23,7 @@ from auditor_client.models.readers.frames import installed
 from auditor_client.models.readers.own.own_json import example_records
 from auditor_client.models.readers.parsing import DocumentPart
 from auditor_client.models.readers.pmml.dictionary import (
+    require_listed_classes,
     require_no_defaults,
     require_readable_type,
     require_valid,
@@ -31,7 +32,7 @@ from auditor_client.models.readers.pmml.dictionary import (
 from auditor_client.models.readers.pmml.fields import Fields, same
 from auditor_client.models.readers.pmml.models import MODELS, READ, decide
 from auditor_client.models.readers.pmml.terms import PmmlModel
-from auditor_client.models.readers.pmml.vocabulary import require_known
+from auditor_client.models.readers.pmml.vocabulary import require_declared_inputs, require_known
 from shared.contract.schema import Column
 
 ELEMENTS_MAX: Final = 2_097_152
@@ -120,6 +121,7 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
         raise ModelRefused(f"The model predicts {len(targets)} fields: read are models of one target.")
     target = targets[0] if targets else ""
     write_labels_alike(element, types.get(target, ""), valid.get(target, []))
+    classes = valid.get(target, [])
     used = [name for name, one in mining.items() if one.get("usageType", "active") == "active"]
     names = _names(used, request)
     header = root.find("Header")
@@ -131,10 +133,14 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     model = PmmlModel(element, fields, target, tuple(valid.get(target, [])), request, provenance)
     read = decide(model)
     require_known(root)
+    require_declared_inputs(element, entries.keys() - {target})
+    require_listed_classes(element, classes)
     require_no_defaults(element, fields.known.values())
     for name, entry in entries.items():
         if fields.is_used(name):
             require_readable_type(types[name], fields[name].column)
+            if entry.get("optype") is None:
+                raise ModelRefused(f"Field {name[:40]!r} has no optype in the DataDictionary: save the model again.")
             require_valid(entry, mining.get(name, Element("MiningField")), fields[name].column)
     for field in element.iter("MiningField"):
         name = field.get("name", "")

@@ -67,6 +67,15 @@ def finite(text: str, what: str) -> float:
     return found
 
 
+def constant_number(element: Element) -> float:
+    """The number of a Constant, which is a double or the same as another type of number."""
+    found = finite((element.text or "").strip(), "Constant")
+    alike = {"float": float(np.float32(found)), "integer": float(math.floor(found))}
+    if alike.get(element.get("dataType", "double"), found) != found or element.get("dataType") in ("string", "boolean"):
+        raise ModelRefused(f"A Constant {found!r} of the type {element.get('dataType')!r} is not read.")
+    return found
+
+
 def array(element: Element) -> list[str]:
     """The items of an Array: words, or texts in quotation marks."""
     found = _ITEM.findall(element.text or "")
@@ -169,6 +178,8 @@ class Fields:
 
     def _raw(self, name: str) -> PmmlField:
         column = nameable_column(self.names.get(name, name), self.request.schema)
+        if name not in self.types:
+            raise ModelRefused(f"The model uses the field {name[:40]!r}, which is not in the DataDictionary.")
         mining = self.mining.get(name)
         replacement = None
         if mining is not None:
@@ -225,7 +236,7 @@ class Fields:
         inner, constant = parts
         if constant.tag != "Constant" or inner.tag not in ("FieldRef", "Apply"):
             raise ModelRefused("Apply is read of a field and a number.")
-        by = finite((constant.text or "").strip(), "Constant")
+        by = constant_number(constant)
         source = self[attribute(inner, "field")] if inner.tag == "FieldRef" else self._applied(inner, depth + 1)
         _plain(replace(source, replacement=None), "Apply")
         if not source.column.ordered or (operator in ("*", "/") and by == 0):

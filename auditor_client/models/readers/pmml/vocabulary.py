@@ -4,7 +4,8 @@ The readers use those that change a prediction, and refuse the values that they 
 of the others why it changes no prediction. A test compares the table with the names of the standard's schema.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element  # the type; defusedxml parses
 
@@ -142,6 +143,70 @@ _NEUTRAL: Final = {
 """Attributes that may stand where they say what is so without them."""
 
 
+_ONCE: Final = frozenset(
+    "DataDictionary TransformationDictionary MiningSchema Output Targets LocalTransformations Segmentation "
+    "Characteristics RuleSet NeuralInputs NeuralOutputs ParameterList FactorList CovariateList PPMatrix ParamMatrix "
+    "BayesInputs BayesOutput VectorDictionary SupportVectors Coefficients TargetValueCounts TargetValueStats Array "
+    "InlineTable ModelVerification LinearKernelType".split()
+)
+"""Elements that another has at most once: programs differ in which of several they take."""
+_DISTINCT: Final[Mapping[str, tuple[str, ...]]] = {
+    "DataField": ("name",), "MiningField": ("name",), "DerivedField": ("name",), "Target": ("field",),
+    "ScoreDistribution": ("value",), "RegressionTable": ("targetCategory",), "CategoricalPredictor": ("name", "value"),
+    "PPCell": ("predictorName", "parameterName"), "PCell": ("targetCategory", "parameterName"),
+    "TargetValueCount": ("value",), "TargetValueStat": ("value",), "PairCounts": ("value",),
+    "BayesInput": ("fieldName",), "Con": ("from",), "Parameter": ("name",), "Predictor": ("name",),
+    "VectorInstance": ("id",), "NeuralInput": ("id",), "Neuron": ("id",), "Value": ("value", "property"),
+}  # fmt: skip
+"""Elements that have to differ from others beside them, and in which attributes."""
+_PREDICATES: Final = frozenset("True False SimplePredicate SimpleSetPredicate CompoundPredicate".split())
+_WITH_PREDICATE: Final = frozenset("Node Segment Attribute SimpleRule CompoundRule".split())
+_MODELS: Final = frozenset(name for name, attributes in VOCABULARY.items() if attributes.startswith(_MODEL))
+_NAMING: Final = {
+    "SimplePredicate": "field", "SimpleSetPredicate": "field", "FieldRef": "field", "NormDiscrete": "field",
+    "NormContinuous": "field", "Discretize": "field", "FieldColumnPair": "field", "NumericPredictor": "name",
+    "CategoricalPredictor": "name",
+}  # fmt: skip
+"""Elements that name an input, and by which attribute."""
+
+
+def _require_unambiguous(element: Element) -> None:
+    """Refuse children of which programs take different ones."""
+    counts = Counter(child.tag for child in element)
+    twice = next((tag for tag, count in counts.items() if count > 1 and tag in _ONCE), None)
+    keys = Counter(
+        (child.tag, *(child.get(name) for name in _DISTINCT[child.tag])) for child in element if child.tag in _DISTINCT
+    )
+    twice = twice or next((str(key[0]) for key, count in keys.items() if count > 1), None)
+    if twice is not None:
+        raise ModelRefused(f"{element.tag!r} has twice the same {twice!r}: save the model again.")
+    if element.tag in _WITH_PREDICATE and sum(counts[tag] for tag in _PREDICATES) != 1:
+        raise ModelRefused(f"{element.tag!r} has not exactly one predicate: save the model again.")
+
+
+def require_declared_inputs(root: Element, names: Collection[str]) -> None:
+    """Refuse a model or segment that tests a field which its MiningSchema does not list: it would be missing there.
+
+    Args:
+        root: The document.
+        names: Of the fields of the dictionary.
+
+    Raises:
+        ModelRefused: There is one; the text names it.
+    """
+    local = {one.get("name", "") for around in root.iter("LocalTransformations") for one in around}
+    for model in root.iter():
+        schema = model.find("MiningSchema") if model.tag in _MODELS else None
+        if schema is None:
+            continue
+        listed = {one.get("name") for one in schema}
+        listed |= {one.get("name") for around in model.iter("LocalTransformations") for one in around}
+        for part in model.iter():
+            name = part.get(_NAMING[part.tag], "") if part.tag in _NAMING else ""
+            if (name in names or name in local) and name not in listed:
+                raise ModelRefused(f"{model.tag!r} uses {name[:40]!r}, which its MiningSchema does not list.")
+
+
 def require_known(root: Element) -> None:
     """Refuse a file with an element or an attribute that is not in the vocabulary.
 
@@ -161,4 +226,5 @@ def require_known(root: Element) -> None:
                     f"The attribute {name[:60]!r} ({value[:40]!r}) of {element.tag!r} is not read: it may change "
                     "what the model predicts."
                 )
+        _require_unambiguous(element)
         waiting += [child for child in element if child.tag not in SKIPPED]

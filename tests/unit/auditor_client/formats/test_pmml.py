@@ -261,7 +261,8 @@ def test_what_is_not_known_is_refused_by_name(old: str, new: str, text: str) -> 
 
 
 def test_no_prediction_for_a_missing_value_is_refused() -> None:
-    tree = """<TreeModel functionName="classification" missingValueStrategy="nullPrediction"><MiningSchema/><Node
+    tree = """<TreeModel functionName="classification" missingValueStrategy="nullPrediction"><MiningSchema>
+     <MiningField name="{name}"/></MiningSchema><Node
      score="no"><True/><Node score="yes"><SimplePredicate field="{name}" operator="lessThan" value="5"/></Node><Node
      score="no"><SimplePredicate field="{name}" operator="greaterOrEqual" value="5"/></Node></Node></TreeModel>"""
 

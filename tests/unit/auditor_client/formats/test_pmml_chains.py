@@ -63,7 +63,8 @@ def sum_of(trees: list[DecisionTreeRegressor], name: str, *, constant: float, ra
         for number, tree in enumerate(trees)
     )
     return (
-        f'<MiningModel functionName="regression"><MiningSchema/><Output><OutputField name="{name}" '
+        '<MiningModel functionName="regression"><MiningSchema><MiningField name="a"/><MiningField name="b"/>'
+        f'</MiningSchema><Output><OutputField name="{name}" '
         f'isFinalResult="false"/></Output><Targets><Target rescaleConstant="{constant!r}"/></Targets><Segmentation '
         f'multipleModelMethod="sum">{segments}</Segmentation></MiningModel>'
     )

@@ -89,3 +89,68 @@ def test_every_other_element_of_the_standard_is_refused_by_its_name(name: str) -
 def test_every_other_attribute_of_the_standard_is_refused_by_its_name(name: str, attribute: str) -> None:
     with pytest.raises(ModelRefused, match=re.escape(f"'{attribute}'")):
         read(pmml(attribute=(name, attribute)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('<MiningField name="age" />', "", "'age', which its MiningSchema does not list"),
+        ('<MiningField name="age" />', '<MiningField name="age" /><MiningField name="age" />', "twice"),
+        ("<True />", "<True /><False />", "not exactly one predicate"),
+        ("<True />", "", "no predicate"),
+        ("<MiningSchema>", "<MiningSchema /><MiningSchema>", "twice"),
+        ('<DataField name="age" optype="continuous"', '<DataField name="age"', "has no optype"),
+        ('<DataField name="age" optype="continuous" dataType="double" />', "", "not in the DataDictionary"),
+        ('name="age" optype="continuous" dataType="double"', 'name="age" optype="continuous" dataType="boolean"',
+         "a truth value in PMML"),
+        ('dataType="string" />', 'dataType="string"><Value value="yes" /></DataField>', "'no' is not among"),
+        ('<DataField name="age"', '<DataField name="age" dataType="double" /><DataField name="age"', "twice"),
+    ],
+)  # fmt: skip
+def test_what_programs_read_differently_is_refused(old: str, new: str, says: str) -> None:
+    """A field that no schema lists is missing to the standard's evaluators; of two they take the first or the last."""
+    content = pmml().decode()
+    assert old in content
+
+    with pytest.raises(ModelRefused, match=says):
+        read(content.replace(old, new, 1).encode())
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "says"),
+    [("double", "0.5", ""), ("float", "0.5", ""), ("integer", "2", ""), ("float", "0.1", "float"),
+     ("integer", "0.5", "integer"), ("string", "0.5", "string"), ("boolean", "1", "boolean")],
+)  # fmt: skip
+def test_a_constant_is_the_double_that_it_says(kind: str, number: str, says: str) -> None:
+    content = (
+        '<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><DataDictionary><DataField name="age" '
+        'optype="continuous" dataType="double"/></DataDictionary><TransformationDictionary><DerivedField name="s" '
+        'optype="continuous" dataType="double"><Apply function="*"><FieldRef field="age"/>'
+        f'<Constant dataType="{kind}">{number}</Constant></Apply></DerivedField></TransformationDictionary>'
+        '<RegressionModel functionName="regression"><MiningSchema><MiningField name="age"/></MiningSchema>'
+        '<RegressionTable intercept="1"><NumericPredictor name="s" coefficient="1"/></RegressionTable>'
+        "</RegressionModel></PMML>"
+    ).encode()
+    declared = Schema(person_key="id", columns=(Column(name="age", type="number"),))
+
+    if says:
+        with pytest.raises(ModelRefused, match=f"Constant {float(number)} of the type '{says}'"):
+            read_object(load_object(content, "m.pmml"), ModelRequest(declared, above=2))
+    else:
+        assert read_object(load_object(content, "m.pmml"), ModelRequest(declared, above=2)).columns
+
+
+def test_a_category_is_added_once() -> None:
+    table = (
+        '<RegressionModel functionName="regression"><MiningSchema><MiningField name="age"/></MiningSchema>'
+        '<RegressionTable intercept="1">{}</RegressionTable></RegressionModel>'
+    )
+    once = '<CategoricalPredictor name="age" value="1" coefficient="2"/>'
+    content = (
+        '<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><DataDictionary><DataField name="age" '
+        f'optype="categorical" dataType="double"/></DataDictionary>{table.format(once + once)}</PMML>'
+    )
+    declared = Schema(person_key="id", columns=(Column(name="age", type="number"),))
+
+    with pytest.raises(ModelRefused, match="twice the same 'CategoricalPredictor'"):
+        read_object(load_object(content.encode(), "m.pmml"), ModelRequest(declared, above=2))
