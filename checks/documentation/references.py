@@ -1,5 +1,6 @@
 """Pages made from the code: both command lines, the Python surface, the settings, what an audit is expected to show."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -89,11 +90,11 @@ def settings_tables() -> str:
 
 
 def variables_read(package: ModuleType) -> set[str]:
-    """Every name of the form of a setting that the source of a package holds."""
+    """Every name of the form of a setting in the texts of a package's source; names of its own values are none."""
     files = Path(inspect.getfile(package)).parent.rglob("*.py")
-    return {
-        name for file in files for name in re.findall(r"\b(?:AUDITOR|HOLDER)_[A-Z][A-Z_]*[A-Z]\b", file.read_text())
-    }
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text())))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return {name for text in texts for name in re.findall(r"\b(?:AUDITOR|HOLDER)_[A-Z][A-Z_]*[A-Z]\b", text)}
 
 
 def expected_widths() -> str:
