@@ -122,8 +122,10 @@ def require_approval(
         **{name: flag for name, flag in (("in_full", in_full), ("second_officer", second_officer)) if flag is not None},
     }
     call("PUT", path_of("populations", population, "approval"), url, key, json=body)
-    said = "is answered without an approval" if off else f"waits for an approval, up to {days} days"
-    notify(f"What is asked about population {population} {said}.")
+    if off:
+        notify(f"Approvals are not required for population {population}.")
+    else:
+        notify(f"Requests about population {population} need an approval; a request expires after {days} days.")
 
 
 def _print(one: dict[str, Any]) -> None:

@@ -77,5 +77,9 @@ def require_approval(visit: OfficerVisit, form: CheckedForm) -> Response:
     required = form.text("required") == "required"
     setting = ApprovalSetting.model_validate({"required": required, "days": form.whole_number("days"), **flags})
     approvals.set_required(visit.store, actor=visit.actor, population=population, setting=setting)
-    now = f"has to be approved within {setting.days} days" if setting.required else "needs no approval"
-    return visit.done(f"{ROOT}/budgets", f"What is asked about population {population} {now}.")
+    done = (
+        f"Requests about population {population} need an approval; a request expires after {setting.days} days."
+        if setting.required
+        else f"Approvals are not required for population {population}."
+    )
+    return visit.done(f"{ROOT}/budgets", done)

@@ -132,8 +132,9 @@ def _what_happened(event: Event, display_names: Mapping[str, str]) -> str:
             return f"{proposed}; a second officer has to confirm it"
         case "approval-required":
             days = detail.get("approval_days")
-            said = f"has to be approved, within {days} days" if days else "needs no approval any more"
-            return f"What is asked about {event.population} {said}"
+            if not days:
+                return f"Approvals are no longer required for {event.population}"
+            return f"Requests about {event.population} need an approval; a request expires after {days} days"
         case "approval-requested":
             return f"{account(event.auditor)} asked for an approval about {event.dataset}"
         case "approval-decided":
