@@ -12,7 +12,7 @@ from holder_service.cli.calls import AdminKey, Url, call, clear_errors, download
 from holder_service.cli.ids import DIGEST, DIGEST_CHARACTERS, short, whole_id
 from holder_service.cli.output import AsJson, notify, show, when
 from shared.contract.approvals import ApprovalState
-from shared.kinds.summaries import Fact
+from shared.kinds.summaries import SummaryFact
 from shared.privacy.amounts import Loss
 from shared.wire import limits
 
@@ -209,7 +209,7 @@ def asked_lines(one: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _facts(facts: Iterable[Fact]) -> list[str]:
+def _facts(facts: Iterable[SummaryFact]) -> list[str]:
     return [f"  {name}: {text}" for name, text in facts]
 
 

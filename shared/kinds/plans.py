@@ -22,7 +22,7 @@ from shared.contract.rules import Cell, Predicate
 from shared.contract.schema import Group, Schema
 from shared.kinds.quotes import QuoteBase
 from shared.kinds.requests import ReleaseRequest
-from shared.kinds.summaries import Fact, RequestSummary, SummaryPart, draw_facts
+from shared.kinds.summaries import RequestSummary, SummaryFact, SummaryPart, draw_facts
 from shared.privacy.amounts import NANO_PER_UNIT, Delta, Epsilon, Loss, Rho
 from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, Noise
 from shared.wire import limits
@@ -307,7 +307,7 @@ class BatchQuote(ContractModel):
     """The distribution of the noise on every count."""
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
+    def facts(self) -> tuple[SummaryFact, ...]:
         """What people are told of it beside the batch."""
         facts = [("Classes of disjoint cells", str(self.composition["classes"])), ("Groups", str(len(self.groups)))]
         if isinstance(self.noise, DiscreteLaplaceNoise | DiscreteGaussianNoise):
@@ -323,7 +323,7 @@ class Quote(QuoteBase):
     """The price of each batch, in the plan's order."""
 
     @property
-    def part_facts(self) -> Mapping[str, tuple[Fact, ...]]:
+    def part_facts(self) -> Mapping[str, tuple[SummaryFact, ...]]:
         """What it says of each batch, by its name."""
         return {batch.name: batch.facts for batch in self.batches}
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from shared.contract.rehearsals import Rehearsed
-from shared.kinds.summaries import Fact
+from shared.kinds.summaries import SummaryFact
 from shared.privacy.amounts import Loss
 from shared.wire.request_model import ContractModel
 
@@ -30,6 +30,6 @@ class QuoteBase(ContractModel):
         return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
     @property
-    def part_facts(self) -> Mapping[str, tuple[Fact, ...]]:
+    def part_facts(self) -> Mapping[str, tuple[SummaryFact, ...]]:
         """What people are told of the parts of the request, by their titles in its summary."""
         return {}

@@ -7,7 +7,7 @@ report render these texts and know no kind.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-Fact = tuple[str, str]
+SummaryFact = tuple[str, str]
 """The name of something to be known, and its text."""
 
 
@@ -23,7 +23,7 @@ class SummaryPart:
     """
 
     title: str
-    facts: tuple[Fact, ...]
+    facts: tuple[SummaryFact, ...]
     rules_title: str
     rules: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -41,16 +41,16 @@ class RequestSummary:
 
     question: str
     sensitive: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[SummaryFact, ...]
     parts: tuple[SummaryPart, ...]
 
-    def quoted(self, facts: Mapping[str, tuple[Fact, ...]]) -> "RequestSummary":
+    def quoted(self, facts: Mapping[str, tuple[SummaryFact, ...]]) -> "RequestSummary":
         """The same with what a quote says of parts, by their titles."""
         return replace(
             self, parts=tuple(replace(part, facts=part.facts + facts.get(part.title, ())) for part in self.parts)
         )
 
 
-def draw_facts(draw: int) -> tuple[Fact, ...]:
+def draw_facts(draw: int) -> tuple[SummaryFact, ...]:
     """Which draw it is, where it is not the first."""
     return (("Draw", f"{draw}, with noise of its own"),) if draw > 1 else ()

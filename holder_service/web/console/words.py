@@ -11,7 +11,7 @@ from holder_service.records.progress import Phase
 from shared.contract.metadata import DatasetMetadata
 from shared.contract.notices import Notice
 from shared.kinds.registry import kind_of_entry
-from shared.kinds.summaries import Fact, RequestSummary
+from shared.kinds.summaries import RequestSummary, SummaryFact
 from shared.privacy.amounts import NO_LOSS, Loss
 
 LOAD_WORDS: Final[Mapping[Phase, str]] = MappingProxyType(
@@ -38,7 +38,7 @@ def _isolated(words: str) -> str:
     return f"\N{FIRST STRONG ISOLATE}{words}\N{POP DIRECTIONAL ISOLATE}" if turning else words
 
 
-def summary_facts(summary: RequestSummary, words: DatasetMetadata) -> list[Fact]:
+def summary_facts(summary: RequestSummary, words: DatasetMetadata) -> list[SummaryFact]:
     """What holds for all parts of a request: the sensitive columns first, by their titles."""
     titles = {name: column.title for name, column in words.columns.items()}
     columns = ", ".join(beside(name, titles.get(name)) for name in summary.sensitive)
