@@ -94,8 +94,8 @@ def with_todays_nodes(content: bytes) -> bytes:
     return written.getvalue()
 
 
-def without_losses(schema: Any) -> None:
-    """Take the loss out of every boosting and linear model, which `completed` gives back from its name.
+def without_earlier_objects(schema: Any) -> None:
+    """Take losses, which `completed` gives back from their names, and lists that warn out of a schema.
 
     Args:
         schema: The parsed `schema.json`, which changes.
@@ -103,6 +103,11 @@ def without_losses(schema: Any) -> None:
     for state in states(schema):
         inside = _members(state)
         kind = state.get("__class__")
+        if inside is not None and kind == "_RemainderColsList" and isinstance(inside.get("data"), dict):
+            listed = inside["data"]  # a list that warns, of 1.5 and 1.6
+            state.clear()
+            state.update(listed)
+            continue
         for name in _LOSSES if inside is not None and kind in (*_BOOSTINGS, *_STEPWISE) else ():
             if name in inside:  # type: ignore[operator]
                 inside[name] = dict(_NOTHING)  # type: ignore[index]

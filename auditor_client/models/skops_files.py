@@ -41,7 +41,7 @@ from auditor_client.models.older_sklearn import (
     saved_by,
     states,
     with_todays_nodes,
-    without_losses,
+    without_earlier_objects,
 )
 from auditor_client.models.readers.boosters.saved_boosters import put_back, taken_out
 from auditor_client.models.refusals import why_not
@@ -140,7 +140,7 @@ def load_file(content: bytes, name: str) -> Any:
             schema = _schema(archive, name)
             older = saved_by(schema)
             if older:
-                without_losses(schema)
+                without_earlier_objects(schema)
             boosters = taken_out(schema, name)
             types = _types(schema, name)
             if boosters or older:

@@ -50,7 +50,8 @@ def xgboost_file(seed: int) -> Made:
             above = float(draw.choice([0.3, 0.5, 0.7]))
     version = tuple(map(int, library.__version__.split(".")[:2]))
     if by_name and version < (3, 1) and _categories_matter(model):
-        refused = "categories as XGBoost 1" if version < (2, 0) else refused or "XGBoost before 3.1"
+        old = "categories as XGBoost 1" if version < (2, 0) else "XGBoost before 3.1"
+        refused = old if refused is None else f"{refused}|{old}"
     suffix = str(draw.choice([".json", ".ubj"]))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{suffix}"

@@ -73,5 +73,8 @@ def decided(made_as: Mapping[str, Any], predicted: Any, shares: Any) -> tuple[An
     yes = texts == str(favourable)
     if shares is None:
         return yes, np.full(len(yes), np.inf)
-    ordered = np.sort(np.asarray(shares, np.float64), axis=1)
+    shares = np.asarray(shares, np.float64)
+    if shares.ndim == 1 or shares.shape[1] == 1:  # one number, whose sign decides
+        return yes, np.abs(shares).ravel()
+    ordered = np.sort(shares, axis=1)
     return yes, ordered[:, -1] - ordered[:, -2]

@@ -89,6 +89,11 @@ def require_valid(named: Element, mining: Element, column: Column) -> None:
         ModelRefused: Such a value is admitted.
     """
     name = column.name
+    if mining.get("optype", named.get("optype")) != named.get("optype"):
+        raise ModelRefused(f"Field {name!r} has another optype in a MiningSchema than in the DataDictionary.")
+    replacement = mining.get("missingValueReplacement")
+    if replacement is not None and named.get("dataType") == "integer" and not re.fullmatch(r"[+-]?\d+", replacement):
+        raise ModelRefused(f"Field {name!r} is an integer in PMML, and missing values become {replacement[:40]!r}.")
     for value in named.findall("Value"):
         kind = value.get("property", "valid")
         text = value.get("value", "")

@@ -180,8 +180,21 @@ def _require_unambiguous(element: Element) -> None:
     twice = twice or next((str(key[0]) for key, count in keys.items() if count > 1), None)
     if twice is not None:
         raise ModelRefused(f"{element.tag!r} has twice the same {twice!r}: save the model again.")
+    if element.tag in _MODELS:
+        _require_one_function(element)
     if element.tag in _WITH_PREDICATE and sum(counts[tag] for tag in _PREDICATES) != 1:
         raise ModelRefused(f"{element.tag!r} has not exactly one predicate: save the model again.")
+
+
+def _require_one_function(model: Element) -> None:
+    """Refuse a model that says not what it predicts, that is not for use, or whose parts predict something else."""
+    function, segments = model.get("functionName"), model.find("Segmentation")
+    if function not in ("regression", "classification") or model.get("isScorable", "true") == "false":
+        raise ModelRefused(f"{model.tag!r} has functionName={function!r} or is not scorable, and is not read.")
+    parts = [part for segment in segments or () for part in segment if part.tag in _MODELS]
+    chain = segments is not None and segments.get("multipleModelMethod") == "modelChain"
+    if not chain and any(part.get("functionName") != function for part in parts):
+        raise ModelRefused(f"A segment of a {function} predicts something else: save the model again.")
 
 
 def require_declared_inputs(root: Element, names: Collection[str]) -> None:

@@ -27,6 +27,7 @@ REFUSED_ATTRIBUTES = sorted(
     for name, listed in VOCABULARY.items()
     for attribute in set(SCHEMA.get(name, ())) - set(listed.split())
 )
+REGRESSION = 'functionName="regression"'
 READERS = [path.read_text() for path in Path(vocabulary.__file__).parent.glob("*.py") if path.name != "vocabulary.py"]
 
 
@@ -98,6 +99,9 @@ def test_every_other_attribute_of_the_standard_is_refused_by_its_name(name: str,
         ('<MiningField name="age" />', '<MiningField name="age" /><MiningField name="age" />', "twice"),
         ("<True />", "<True /><False />", "not exactly one predicate"),
         ("<True />", "", "no predicate"),
+        ('functionName="classification"', 'functionName="classification" isScorable="false"', "is not read"),
+        ('<MiningField name="age" />', '<MiningField name="age" optype="categorical" />', "another optype"),
+        ('dataType="double" />', 'dataType="integer" />', "fractions are invalid"),
         ("<MiningSchema>", "<MiningSchema /><MiningSchema>", "twice"),
         ('<DataField name="age" optype="continuous"', '<DataField name="age"', "has no optype"),
         ('<DataField name="age" optype="continuous" dataType="double" />', "", "not in the DataDictionary"),
@@ -138,6 +142,24 @@ def test_a_constant_is_the_double_that_it_says(kind: str, number: str, says: str
             read_object(load_object(content, "m.pmml"), ModelRequest(declared, above=2))
     else:
         assert read_object(load_object(content, "m.pmml"), ModelRequest(declared, above=2)).columns
+
+
+@pytest.mark.parametrize("function", ["", 'functionName="classification"', f'{REGRESSION} isScorable="false"'])
+def test_every_segment_predicts_what_the_model_does(function: str) -> None:
+    segment = (
+        '<Segment><True/><TreeModel {}><MiningSchema><MiningField name="age"/></MiningSchema><Node score="1"><True/>'
+        "</Node></TreeModel></Segment>"
+    )
+    content = (
+        '<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><DataDictionary><DataField name="age" '
+        'optype="continuous" dataType="double"/></DataDictionary><MiningModel functionName="regression"><MiningSchema>'
+        '<MiningField name="age"/></MiningSchema><Segmentation multipleModelMethod="sum">'
+        f"{segment.format(REGRESSION)}{segment.format(function)}</Segmentation></MiningModel></PMML>"
+    )
+    declared = Schema(person_key="id", columns=(Column(name="age", type="number"),))
+
+    with pytest.raises(ModelRefused, match=r"predicts something else|is not read"):
+        read_object(load_object(content.encode(), "m.pmml"), ModelRequest(declared, above=2))
 
 
 def test_a_category_is_added_once() -> None:
