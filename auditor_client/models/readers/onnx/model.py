@@ -140,6 +140,11 @@ def _decided_by_trees(
             document, request, provenance, classes=classes, decides=lambda score: score > middle,
             shares=None if link == "Softmax" or (not link and middle == 0.0) else shares,
         )  # fmt: skip
+    if len(classes) == 2:
+        raise ModelRefused(
+            "The ensemble has numbers for both of two classes, which ONNX Runtime compares otherwise than the standard: "
+            "save the model with numbers for one class, as skl2onnx does."
+        )
     if ids != list(range(len(classes))):
         raise ModelRefused("The ensemble's numbers do not fit its classes.")
     documents = [_trees(given, kind, number, outputs.inputs, inputs) for number in ids]

@@ -124,6 +124,24 @@ def test_onnx_that_makes_more_records_of_one_is_refused() -> None:
         read_object(load_object(graph.SerializeToString(), "m.onnx"), ModelRequest(SCHEMA, favourable=[1]))
 
 
+def test_onnx_trees_with_numbers_for_both_of_two_classes_are_refused() -> None:
+    """ONNX Runtime takes the second class wherever its number is positive, and does not look at the first one's."""
+    from skl2onnx import to_onnx
+
+    table, labels = people()
+    inputs = table[["age", "income"]].to_numpy(np.float32)
+    tree = DecisionTreeClassifier(max_depth=2).fit(inputs, labels)
+    graph = to_onnx(tree, inputs[:1], options={"zipmap": False})
+    node = next(one for one in graph.graph.node if one.op_type == "TreeEnsembleClassifier")
+    ids = next(one for one in node.attribute if one.name == "class_ids")
+    request = ModelRequest(SCHEMA, favourable=[1], columns=["age", "income"])
+    assert read_object(load_object(graph.SerializeToString(), "m.onnx"), request)
+    ids.ints[0] = 1 - ids.ints[0]
+
+    with pytest.raises(ModelRefused, match="both of two classes"):
+        read_object(load_object(graph.SerializeToString(), "m.onnx"), request)
+
+
 def test_whole_numbers_that_pandas_made_floats_are_the_declared_integers() -> None:
     table, labels = people()
     frame = table[["code", "income"]].assign(code=table["code"].astype("category"))
