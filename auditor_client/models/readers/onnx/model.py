@@ -142,7 +142,7 @@ def _decided_by_trees(
         )  # fmt: skip
     if len(classes) == 2:
         raise ModelRefused(
-            "The ensemble has numbers for both of two classes, which ONNX Runtime compares otherwise than the standard: "
+            "The ensemble has numbers for both of two classes, and ONNX Runtime does not compare them: "
             "save the model with numbers for one class, as skl2onnx does."
         )
     if ids != list(range(len(classes))):
