@@ -921,10 +921,10 @@ def test_approvals_are_required_in_the_console(sqlite_holder: TestedHolder) -> N
 
     assert (refusal.status, nobody.status) == (422, 422)
     assert "No population is chosen." in nobody.text
-    assert "register has to be approved within 5 days." in done.text
+    assert "about population register need an approval; a request expires after 5 days." in done.text
     assert "approved first , within 5 days." in listed.text
     assert "Approvals 1 waits" in listed.text
     assert listed.values["days"] == "5"
-    assert "register needs no approval." in off.text
+    assert "Approvals are not required for population register." in off.text
     assert "1 waits" not in off.text
     assert sqlite_holder.release(plan()).status_code == 201
