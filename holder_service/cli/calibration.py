@@ -35,7 +35,7 @@ def calibrate(
     """
     from holder_service.app import GC_THRESHOLD
     from holder_service.files.private import make_home
-    from holder_service.services.running.work_measurement import Pace, factors, measure, plans_measured, shown
+    from holder_service.services.running.work_measurement import TimeShares, factors, measure, plans_measured, shown
     from holder_service.services.work.work_factors import write_factors
     from holder_service.settings.holder import Settings
 
@@ -44,7 +44,7 @@ def calibrate(
         settings = Settings.from_environment()
         make_home(settings.home)
         sizes = (records // 10, records)
-        pace = Pace(seconds, plans_measured(len(sizes)))
+        pace = TimeShares(seconds, plans_measured(len(sizes)))
         found = list(measure(settings, records=sizes, runs=runs, pace=pace))
         compared = factors(found)
         if write:

@@ -85,7 +85,7 @@ class Wanted(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ProvisioningStep:
     """A call that brings the holder closer to the file."""
 
     what: str
@@ -163,7 +163,7 @@ def _read(file: Path) -> Wanted:
         fail("\n".join([f"{file} does not fit:", *faults]))
 
 
-def _changes(wanted: Wanted, folder: Path, holder: _Holder) -> Iterator[Change]:
+def _changes(wanted: Wanted, folder: Path, holder: _Holder) -> Iterator[ProvisioningStep]:
     for name, account in wanted.accounts.items():
         yield from _account_changes(name, account, holder.accounts.get(name))
     populations = {name: one["population"] for name, one in holder.datasets.items()}
@@ -174,24 +174,24 @@ def _changes(wanted: Wanted, folder: Path, holder: _Holder) -> Iterator[Change]:
         if name not in holder.datasets and "cap" not in document and cap is not None:
             document = {**document, "cap": cap.body()}
         if not _is_declared(document, name, holder.datasets.get(name)):
-            yield Change(f"declare dataset {name}", "PUT", path_of("datasets", name), document)
+            yield ProvisioningStep(f"declare dataset {name}", "PUT", path_of("datasets", name), document)
     for population, cap in wanted.caps.items():
         yield from _cap_changes(population, cap, holder)
     for population, approval in wanted.approvals.items():
         body = approval.model_dump(exclude_none=True)
         if not _approved_alike(approval, holder.newest(population, "approval-required")):
             what = f"require approvals for {population}" if approval.required else f"end approvals for {population}"
-            yield Change(what, "PUT", path_of("populations", population, "approval"), body)
+            yield ProvisioningStep(what, "PUT", path_of("populations", population, "approval"), body)
     for budget in wanted.budgets:
         if budget.dataset not in populations:
             fail(f"The file grants a budget on {budget.dataset}, but there is no such dataset. Add it to `datasets`.")
         yield from _budget_changes(budget, holder.budgets.get((budget.auditor, populations[budget.dataset])))
 
 
-def _account_changes(name: str, account: WantedAccount, now: dict[str, Any] | None) -> Iterator[Change]:
+def _account_changes(name: str, account: WantedAccount, now: dict[str, Any] | None) -> Iterator[ProvisioningStep]:
     if now is None:
         body = {"name": name, "role": account.role, "display_name": account.display_name, "expires": None}
-        yield Change(f"open account {name} ({account.role})", "POST", path_of("auditors"), body)
+        yield ProvisioningStep(f"open account {name} ({account.role})", "POST", path_of("auditors"), body)
     elif now["role"] != account.role:
         fail(f"Account {name} has the role {now['role']}, not {account.role}. Roles cannot change: use another name.")
     changed: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def _account_changes(name: str, account: WantedAccount, now: dict[str, Any] | No
         changed["display_name"] = account.display_name
     if changed:
         said = ", ".join(f"{field} {value}" for field, value in changed.items())
-        yield Change(f"change account {name}: {said}", "PATCH", path_of("auditors", name), changed)
+        yield ProvisioningStep(f"change account {name}: {said}", "PATCH", path_of("auditors", name), changed)
 
 
 def _declaration(source: str | dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def _is_declared(document: dict[str, Any], name: str, now: dict[str, Any] | None
     )  # fmt: skip
 
 
-def _cap_changes(population: str, cap: WantedAmount, holder: _Holder) -> Iterator[Change]:
+def _cap_changes(population: str, cap: WantedAmount, holder: _Holder) -> Iterator[ProvisioningStep]:
     from shared.contract.datasets import CapChange
 
     newest = holder.newest(population, "population", "cap")
@@ -258,7 +258,7 @@ def _cap_changes(population: str, cap: WantedAmount, holder: _Holder) -> Iterato
         now["limit_epsilon_nano"], now["limit_delta_nano"], now.get("limit_rho_nano")
     ):  # fmt: skip
         said = ", ".join(f"{name} {text}" for name, text in cap.body().items())
-        yield Change(f"set the cap of {population}: {said}", "PUT", path_of("populations", population, "cap"),
+        yield ProvisioningStep(f"set the cap of {population}: {said}", "PUT", path_of("populations", population, "cap"),
                      {"cap": cap.body()})  # fmt: skip
 
 
@@ -271,7 +271,7 @@ def _approved_alike(approval: WantedApproval, newest: dict[str, Any] | None) -> 
     )
 
 
-def _budget_changes(budget: WantedBudget, now: dict[str, Any] | None) -> Iterator[Change]:
+def _budget_changes(budget: WantedBudget, now: dict[str, Any] | None) -> Iterator[ProvisioningStep]:
     wanted = budget.body()
     expires = end_of_day(budget.expires)
     if now is not None and _same_amounts(wanted, now["limit"]) and _same_time(expires, now["expires"]):
@@ -279,7 +279,7 @@ def _budget_changes(budget: WantedBudget, now: dict[str, Any] | None) -> Iterato
     said = ", ".join(f"{name} {text}" for name, text in wanted.items())
     until = "" if expires is None else f", until {expires}"
     path = path_of("datasets", budget.dataset, "budgets", budget.auditor)
-    yield Change(f"grant {budget.auditor} on {budget.dataset}: {said}{until}", "PUT", path,
+    yield ProvisioningStep(f"grant {budget.auditor} on {budget.dataset}: {said}{until}", "PUT", path,
                  {**wanted, "expires": expires})  # fmt: skip
 
 

@@ -43,7 +43,7 @@ MARGIN: Final = 1.5
 AMPLE: Final = {"epsilon": "999", "delta": "0.9"}
 
 
-class Pace:
+class TimeShares:
     """Divides a time among plans: what is left, by those that are left; `RUNS_MIN` runs of each in any case."""
 
     def __init__(self, seconds: float, plans: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
@@ -100,14 +100,16 @@ def _modelled_ms(sizes: Sequence[PlanSize], records: int) -> Work:
     return Work(*map(math.fsum, parts))
 
 
-def measure(served: Settings, *, records: Sequence[int], runs: int, pace: "Pace | None" = None) -> Iterator[Measured]:
+def measure(
+    served: Settings, *, records: Sequence[int], runs: int, pace: "TimeShares | None" = None
+) -> Iterator[Measured]:
     """Measure plans of different sizes and mechanisms, also about an aggregate table, and a training of each kind.
 
     Args:
         served: Of the real holder: what is made is on the volume of its home, or in its cluster's store, and goes.
         pace: Ends the runs of a plan before there are so many, where time is short.
     """
-    pace = pace or Pace(math.inf)
+    pace = pace or TimeShares(math.inf)
     with tempfile.TemporaryDirectory(dir=served.home, prefix="calibration-") as folder:
         root = Path(folder)
         settings = Settings(

@@ -26,7 +26,7 @@ from holder_service.services.running.work_measurement import (
     MARGIN,
     RUNS_MIN,
     Measured,
-    Pace,
+    TimeShares,
     factors,
     measure,
     read_anew,
@@ -152,7 +152,7 @@ def test_an_overrun_waits_for_the_double(elapsed_s: float, periods: int, overran
 def test_a_calibration_divides_its_time_among_the_plans_that_are_left() -> None:
     """A plan that takes longer than its share takes it from the others; some runs of each are made in any case."""
     now_s = [0.0]
-    pace = Pace(100, plans=4, clock=lambda: now_s[0])
+    pace = TimeShares(100, plans=4, clock=lambda: now_s[0])
 
     def runs(run_s: float) -> int:
         number = 0
