@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -168,3 +169,28 @@ def test_the_unit_closes_the_home_and_starts_the_holder(tmp_path: Path) -> None:
         verify = ["systemd-analyze", "verify", str(tmp_path / "pafer-holder.service")]
         checked = subprocess.run(verify, capture_output=True, text=True, check=False)
         assert "pafer-holder.service:" not in checked.stderr
+
+
+def test_a_pod_whose_holder_is_set_up_starts_again(tmp_path: Path) -> None:
+    """`set-up` runs at each start; `holder init` then refuses, and any other refusal has to stop the pod."""
+    text = text_of("kubernetes/base/holder.yaml")
+    found = re.search(r"- \|\n((?: {14}.*\n)+)", text)
+    assert found is not None
+    script = re.sub(r"^ {14}", "", found[1], flags=re.MULTILINE)
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOLDER_HOME": str(tmp_path / "home"),
+        "HOLDER_DATABASE_URL": f"sqlite:///{tmp_path / 'home' / 'holder.sqlite'}",
+    }  # fmt: skip
+
+    def run(*command: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, env={**environment, **more}, capture_output=True, text=True, check=False, timeout=120
+        )
+
+    assert run("holder", "init").returncode == 0
+    again = run("sh", "-c", script)
+    broken = run("sh", "-c", script, HOLDER_DATABASE_URL="nosuch://x")
+
+    assert (again.returncode, again.stderr) == (0, "")
+    assert broken.returncode == 1
+    assert "HOLDER_DATABASE_URL" in broken.stderr
