@@ -141,6 +141,20 @@ def _not_listed(column: Column, listed: Sequence[str], intervals: Sequence[Eleme
     return [value for value in range(int(column.low), int(column.high) + 1) if value not in numbers]
 
 
+def require_both_types(named: Element) -> None:
+    """Refuse a field of the dictionary without one of its types, or with types that contradict each other.
+
+    Raises:
+        ModelRefused: It is one; the text names it.
+    """
+    name, kind, data_type = named.get("name", ""), named.get("optype"), named.get("dataType")
+    if kind is None or data_type is None or (kind, data_type) == ("continuous", "boolean"):
+        raise ModelRefused(
+            f"Field {name[:40]!r} has optype={kind!r} and dataType={data_type!r} in the DataDictionary: save the model "
+            "again."
+        )
+
+
 def require_readable_type(data_type: str, column: Column) -> None:
     """Refuse a field whose type in the dictionary reads a declared value otherwise than it is.
 

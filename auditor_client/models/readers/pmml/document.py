@@ -23,6 +23,7 @@ from auditor_client.models.readers.frames import installed
 from auditor_client.models.readers.own.own_json import example_records
 from auditor_client.models.readers.parsing import DocumentPart
 from auditor_client.models.readers.pmml.dictionary import (
+    require_both_types,
     require_listed_classes,
     require_no_defaults,
     require_readable_type,
@@ -137,10 +138,10 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     require_listed_classes(element, classes)
     require_no_defaults(element, fields.known.values())
     for name, entry in entries.items():
+        if name == target or fields.is_used(name):
+            require_both_types(entry)
         if fields.is_used(name):
             require_readable_type(types[name], fields[name].column)
-            if entry.get("optype") is None:
-                raise ModelRefused(f"Field {name[:40]!r} has no optype in the DataDictionary: save the model again.")
             require_valid(entry, mining.get(name, Element("MiningField")), fields[name].column)
     for field in element.iter("MiningField"):
         name = field.get("name", "")

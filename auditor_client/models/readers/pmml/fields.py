@@ -195,6 +195,9 @@ class Fields:
         expression = next((child for child in element if child.tag != "Value"), None)
         kind = None if expression is None else expression.tag
         made_of_numbers, data_type = kind in ("Apply", "NormContinuous"), element.get("dataType", "double")
+        numeric = made_of_numbers or kind == "NormDiscrete"
+        if numeric and element.get("optype", "continuous") != "continuous":
+            raise ModelRefused(f"A derived field by {kind} that is not continuous is not read.")
         if made_of_numbers and data_type not in ("double", "float"):
             raise ModelRefused(f"A derived field by {kind} of the type {data_type[:40]!r} is not read.")
         if expression is not None and kind == "Apply":

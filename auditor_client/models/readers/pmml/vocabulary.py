@@ -157,6 +157,7 @@ _DISTINCT: Final[Mapping[str, tuple[str, ...]]] = {
     "TargetValueCount": ("value",), "TargetValueStat": ("value",), "PairCounts": ("value",),
     "BayesInput": ("fieldName",), "Con": ("from",), "Parameter": ("name",), "Predictor": ("name",),
     "VectorInstance": ("id",), "NeuralInput": ("id",), "Neuron": ("id",), "Value": ("value", "property"),
+    "Segment": ("id",),
 }  # fmt: skip
 """Elements that have to differ from others beside them, and in which attributes."""
 _PREDICATES: Final = frozenset("True False SimplePredicate SimpleSetPredicate CompoundPredicate".split())
@@ -175,7 +176,9 @@ def _require_unambiguous(element: Element) -> None:
     counts = Counter(child.tag for child in element)
     twice = next((tag for tag, count in counts.items() if count > 1 and tag in _ONCE), None)
     keys = Counter(
-        (child.tag, *(child.get(name) for name in _DISTINCT[child.tag])) for child in element if child.tag in _DISTINCT
+        (child.tag, *(child.get(name) for name in _DISTINCT[child.tag]))
+        for child in element
+        if child.tag in _DISTINCT and (child.tag != "Segment" or child.get("id") is not None)
     )
     twice = twice or next((str(key[0]) for key, count in keys.items() if count > 1), None)
     if twice is not None:
