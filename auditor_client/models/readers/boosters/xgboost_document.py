@@ -283,11 +283,29 @@ def _categories(model: DocumentPart, types: list[str]) -> dict[int, list[Any] | 
     """Pandas' categories, which documents have since XGBoost 3.1."""
     found: dict[int, list[Any] | None] = {index: None for index, kind in enumerate(types) if kind == "c"}
     known = model.get("cats")
+    if known is not None:
+        _require_sound_categories(known, len(types))
     encodings = [] if known is None or not found else known["enc"].items(FEATURES_MAX)
     for index in found:
         if index < len(encodings):
             found[index] = _encoding(encodings[index])
     return found
+
+
+def _require_sound_categories(part: DocumentPart, features: int) -> None:
+    """Refuse categories that contradict themselves: XGBoost, which is given them, would end the whole process."""
+    ends, order = [0], part["sorted_idx"].integers(0, 2**24)
+    for encoding in part["enc"].items(FEATURES_MAX):
+        values, offsets = encoding["values"].value, encoding.get("offsets")
+        listed = [] if offsets is None else offsets.integers(0, len(values))
+        count = len(values) if offsets is None else max(len(listed) - 1, 0)
+        whole = [*listed[:1], *listed[-1:]] in ([], [0, len(values)]) and listed == sorted(listed)
+        if not whole or sorted(order[ends[-1] : ends[-1] + count]) != list(range(count)):
+            part.refuse("categories that fit together")
+        ends.append(ends[-1] + count)
+    segments = part["feature_segments"].integers(0, 2**24)
+    if len(order) != ends[-1] or (segments or ends) != ends or len(ends) not in (1, features + 1):
+        part.refuse("categories that fit together")
 
 
 def _encoding(part: DocumentPart) -> list[Any] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 
@@ -294,3 +295,24 @@ def test_an_estimator_of_xgboost_1_7_predicts_up_to_its_best_iteration(best: str
     read = parsed(json.dumps(document).encode(), "m")
 
     assert len(read.trees) == used
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda cats: cats["enc"][0]["offsets"].pop(), lambda cats: cats["enc"].pop(),
+        lambda cats: cats["sorted_idx"].pop(), lambda cats: cats["sorted_idx"].__setitem__(0, 7),
+        lambda cats: cats["feature_segments"].__setitem__(1, 1), lambda cats: cats["enc"][0]["values"].pop(),
+    ],
+)  # fmt: skip
+def test_categories_that_contradict_themselves_are_refused(change: Any) -> None:
+    """XGBoost 3.2 ends the whole process over some of them."""
+    work = pd.Categorical(list("xyz") * 20)
+    model = xgboost.XGBClassifier(n_estimators=1, enable_categorical=True, n_jobs=1)
+    model.fit(pd.DataFrame({"work": work, "tiny": np.arange(60.0)}), np.arange(60) % 3 == 0)
+    document = json.loads(model.get_booster().save_raw("json"))
+    assert parsed(json.dumps(document).encode(), "m").categories == {0: ["x", "y", "z"]}
+    change(document["learner"]["gradient_booster"]["model"]["cats"])
+
+    with pytest.raises(ModelRefused, match=r"fit together|whole numbers"):
+        parsed(json.dumps(document).encode(), "m")
