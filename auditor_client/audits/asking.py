@@ -92,6 +92,14 @@ class OnHandAndLooks(OnHand, UntilDecided):
     """Both, for a command that takes either."""
 
 
+class PlannedOnHand(OnHandAndLooks):
+    """The same for a plan, which can look for the price of a width."""
+
+    target_width: float | None = Field(
+        default=None, description="Instead of --epsilon: the wanted width of the interval."
+    )
+
+
 Encoding = Annotated[
     Literal["utf-8", "utf-8-sig", "latin-1", "cp1252"],
     BeforeValidator(lambda given: ALIASES.get(given.lower(), given) if isinstance(given, str) else given),

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -46,6 +46,8 @@ from shared.kinds.bundles import (
     BYTES_MAX,
     FORMAT,
     KEYS,
+    LOG_CHECKPOINT,
+    LOG_ENTRIES,
     MANIFEST,
     MEMBERS_MAX,
     README,
@@ -56,9 +58,6 @@ from shared.kinds.bundles import (
 from shared.kinds.releases import LedgerPosition, Release, SigningKeys
 from shared.log.notes import BadNote
 from shared.wire.canonical import sha256_name
-
-LOG_CHECKPOINT: Final = "log/checkpoint"
-LOG_ENTRIES: Final = "log/entries"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from auditor_client.asking.request import AuditRequest
 from auditor_client.auditor import Auditor
-from auditor_client.audits.asking import OnHand, OnHandAndLooks
+from auditor_client.audits.asking import OnHand, OnHandAndLooks, PlannedOnHand
 from auditor_client.audits.bundle import write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.audits.mending import mend as mend_audit
@@ -17,13 +17,11 @@ from auditor_client.audits.result import AuditResult
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import (
     OUTPUT,
-    PRIVACY,
     AuditOutput,
     Connection,
     Dataset,
     DatasetIfAny,
     Directory,
-    ModelFile,
     ModelOrDecisions,
     Output,
     Reaching,
@@ -43,12 +41,8 @@ def plan(
     *,
     dataset: Dataset,
     request: AuditRequest,
-    target_width: Annotated[
-        float | None,
-        typer.Option(help="Instead of --epsilon: the wanted width of the interval.", rich_help_panel=PRIVACY),
-    ] = None,
     reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "outcome_test", "edition"))],
-    own: Annotated[OnHandAndLooks, Without(("reuse",))],
+    own: Annotated[PlannedOnHand, Without(("reuse",))],
     about: About,
     output: Output,
     connection: Reaching,
@@ -56,8 +50,8 @@ def plan(
     """Show what an audit would cost and how wide its interval would be with each strategy. Spends nothing."""
     with an_auditor(connection) as auditor:
         require_writable(output.report)
-        given = {**dict(own), **about.written}
-        planned = auditor.plan(model, dataset, request, reading=reading, target_width=target_width, **given)
+        given: dict[str, Any] = {**dict(own), **about.written}
+        planned = auditor.plan(model, dataset, request, reading=reading, **given)
         show(planned, output, Report=output.report)
 
 
@@ -120,8 +114,7 @@ def _audited(
 
 @with_flags
 def compare(
-    first: ModelFile,
-    second: ModelFile,
+    models: Annotated[tuple[Path, Path], typer.Argument(metavar="FIRST SECOND", help="Two files of fitted models.")],
     *,
     dataset: Dataset,
     request: Annotated[
@@ -137,7 +130,7 @@ def compare(
     with an_auditor(connection) as auditor:
         require_writable(output.report)
         given = {**dict(own), **about.written}
-        comparison = auditor.compare(first, second, dataset, request, reading=reading, **given)
+        comparison = auditor.compare(*models, dataset, request, reading=reading, **given)
         show(comparison, output)
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AUTO, MECHANISMS, METRICS, STRATEGIES, AuditRequest
 from auditor_client.asking.training import ALGORITHMS, FollowingAudit, TrainingRequest
-from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, OnHandAndLooks
+from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, OnHandAndLooks, PlannedOnHand
 from auditor_client.cli.completion import datasets, sensitive_columns
 from auditor_client.cli.options import (
     AUDITED,
@@ -35,6 +35,7 @@ PANELS: Final[Mapping[type[BaseModel], str]] = {
     Assumption: "What is supposed of the people",
     OnHand: "What you have already",
     OnHandAndLooks: "What you have already",
+    PlannedOnHand: "What you have already",
     About: "Who and what, for the report",
     LinkRequest: "The values",
     TrainingRequest: "The training",
@@ -71,6 +72,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     "join": Flag("--join"),
     "until_decided": Flag("--until-decided", panel=PRIVACY),
     "first_look": Flag(panel=PRIVACY),
+    "target_width": Flag(panel=PRIVACY),
     "offline": Flag("--offline"),
     "price": Flag("--price"),
 }

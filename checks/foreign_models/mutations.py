@@ -1,4 +1,4 @@
-"""Files changed by one place, by the vocabulary of their format: what is read of them decides as their maker does.
+"""Files changed at one point, by the vocabulary of their format: what is read of them decides as their maker does.
 
     .venv/bin/python -m checks.foreign_models.mutations ENVIRONMENT [--formats pmml] [--mutations 2000] [--records 300]
 
@@ -121,7 +121,7 @@ def document(content: bytes, draw: random.Random) -> bytes:
 
 
 def _change(root: Any, draw: random.Random) -> None:
-    places: list[tuple[Any, Any]] = []
+    members: list[tuple[Any, Any]] = []
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -129,14 +129,14 @@ def _change(root: Any, draw: random.Random) -> None:
         if isinstance(node, list) and len(listed) > 6:
             listed = draw.sample(listed, 6)
         for key, child in listed:
-            places.append((node, key))
+            members.append((node, key))
             waiting += [child] if isinstance(child, dict | list) else []
-    node, key = draw.choice(places)
+    node, key = draw.choice(members)
     value, way = node[key], draw.randrange(6)
     if way == 0:
         del node[key]
     elif way == 1 and isinstance(node, dict):
-        other, name = draw.choice(places)
+        other, name = draw.choice(members)
         node[name if isinstance(name, str) else "more"] = copy.deepcopy(other[name])
     elif isinstance(value, bool):
         node[key] = not value
@@ -184,9 +184,9 @@ def onnx(content: bytes, draw: random.Random) -> bytes:
         for field in ("floats", "ints", "strings"):
             listed = getattr(attribute, field)
             if len(listed):
-                place = draw.randrange(len(listed))
+                index = draw.randrange(len(listed))
                 modes = (b"BRANCH_LT", b"BRANCH_LEQ", b"BRANCH_GT", b"BRANCH_GTE", b"BRANCH_EQ", b"LEAF")
-                listed[place] = draw.choice(modes) if field == "strings" else listed[place] + draw.choice((1, -1))
+                listed[index] = draw.choice(modes) if field == "strings" else listed[index] + draw.choice((1, -1))
         if attribute.type == library.AttributeProto.INT:
             attribute.i += draw.choice((1, -1))
         elif attribute.type == library.AttributeProto.FLOAT:

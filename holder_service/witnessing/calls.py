@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
+from typing import Final, Literal, get_args
 
 import httpx
 
@@ -17,8 +17,16 @@ ANSWER_BYTES_MAX: Final = 64 * 1024
 SIZE_MEDIA_TYPE: Final = "text/x.tlog.size"
 
 
+Reason = Literal["no-answer", "answer-too-long", "refused", "longer-history", "malformed-answer", "false-cosignature"]
+REASONS: Final = get_args(Reason)
+
+
 class NotCosigned(Exception):
-    """A witness did not cosign; the message says why, in a few words for the log."""
+    """A witness did not cosign; `reason` is for the log."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 class WitnessCalls:
@@ -54,10 +62,10 @@ class WitnessCalls:
         if status == HTTPStatus.CONFLICT and media_type == SIZE_MEDIA_TYPE:
             seen = _size(body)
             if seen > size:
-                raise NotCosigned(f"it has seen a longer history, of {seen} entries")
+                raise NotCosigned("longer-history", f"it has seen a longer history, of {seen} entries")
             status, media_type, body = self._ask(witness, note, seen, size, consistency)
         if status != HTTPStatus.OK:
-            raise NotCosigned(f"status {status}")
+            raise NotCosigned("refused", f"status {status}")
         return _cosignature(witness, note, body)
 
     def _ask(
@@ -79,17 +87,17 @@ class WitnessCalls:
                 for chunk in answer.iter_raw():
                     content += chunk
                     if len(content) > ANSWER_BYTES_MAX or time.monotonic() > give_up_s:
-                        raise NotCosigned("its answer is too long, or takes too long")
+                        raise NotCosigned("answer-too-long", "its answer is too long, or takes too long")
                 return answer.status_code, answer.headers.get("Content-Type", ""), bytes(content)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise NotCosigned(type(error).__name__) from None
+            raise NotCosigned("no-answer", type(error).__name__) from None
 
 
 def _size(body: bytes) -> int:
     try:
         return parse_size(body.decode().removesuffix("\n"))
     except (BadNote, UnicodeDecodeError):
-        raise NotCosigned("its answer is malformed") from None
+        raise NotCosigned("malformed-answer", "its answer is malformed") from None
 
 
 def _cosignature(witness: Witness, note: SignedNote, body: bytes) -> Signature:
@@ -97,8 +105,8 @@ def _cosignature(witness: Witness, note: SignedNote, body: bytes) -> Signature:
         signatures = [Signature.parse(line) for line in body.decode().removesuffix("\n").split("\n")]
         own = [signature for signature in signatures if witness.key.names(signature)]
         if len(own) != 1:
-            raise NotCosigned("its answer has no cosignature by its key")
+            raise NotCosigned("false-cosignature", "its answer has no cosignature by its key")
         witness.key.time_of(note.text, own[0])
     except (BadNote, UnicodeDecodeError):
-        raise NotCosigned("its cosignature is false") from None
+        raise NotCosigned("false-cosignature", "its cosignature is false") from None
     return own[0]

@@ -53,7 +53,7 @@ def create_witness(folder: WitnessFolder, *, clock: Callable[[], datetime] = lam
         try:
             cosignature = await run_in_threadpool(cosign, bytes(body))
         except Refused as refusal:
-            _log.warning("not cosigned", extra={"reason": str(refusal)})
+            _log.warning("checkpoint not cosigned", extra={"status": int(refusal.status)})
             return Response(f"{refusal}\n", refusal.status, {"Content-Type": refusal.media_type})
         return PlainTextResponse(f"{cosignature}\n")
 

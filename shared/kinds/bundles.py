@@ -22,6 +22,8 @@ BYTES_MAX: Final = 256 * 1024 * 1024
 """Of all files together, unpacked: a small zip file can grow without bound."""
 MANIFEST: Final = "manifest.json"
 KEYS: Final = "keys.json"
+LOG_CHECKPOINT: Final = "log/checkpoint"
+LOG_ENTRIES: Final = "log/entries"
 _PACKINGS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 

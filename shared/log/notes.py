@@ -24,7 +24,8 @@ COSIGNATURE: Final = 0x04
 _KEY_BYTES: Final = 32
 _SIGNATURE_BYTES: Final = 64
 _TIME_BYTES: Final = 8
-_NAME: Final = re.compile(r"[^\s+]+")
+NAME_PATTERN: Final = r"[^\s+]{1,200}"
+_NAME: Final = re.compile(NAME_PATTERN)
 _SIGNATURE_LINE: Final = re.compile(r"— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})")
 
 
@@ -76,7 +77,7 @@ class VerifierKey:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise BadNote(f"{self.name!r} is not the name of a key: it may not be empty or contain spaces or '+'.")
+            raise BadNote(f"{self.name!r} is not the name of a key: it has 1 to 200 characters without spaces or '+'.")
         if self.algorithm not in (ED25519, COSIGNATURE):
             raise BadNote(f"The key of {self.name!r} has the unknown algorithm {self.algorithm}.")
         if len(self.public_bytes) != _KEY_BYTES:

@@ -221,6 +221,9 @@ class Ledger(HolderClient):
     def ledger_head(self) -> LedgerPosition:
         return LedgerPosition(sequence=max(self.positions), hash=self.positions[max(self.positions)])
 
+    def log_checkpoint(self) -> bytes:
+        raise NotFound("This holder does not publish its ledger as a log.", code="not-found", status=404)
+
     def ledger_entry(self, sequence: int) -> LedgerPosition:
         said = self.instead.get(sequence, self.positions[sequence])
         if said is None:

@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "deployment"
 PORT: Final = 8080
 ALERTMANAGER_PORT: Final = 9093
+WITNESS_PORT: Final = 8090
 COMPOSE: Final = ("docker-compose.yml", "docker-compose.spark.yml", "docs/deployment/compose.yml")
 
 
@@ -73,7 +74,7 @@ def test_one_port_everywhere() -> None:
     }
 
     assert len(ports) >= 6
-    assert {int("".join(found)) for _, found in ports} == {PORT, ALERTMANAGER_PORT}
+    assert {int("".join(found)) for _, found in ports} == {PORT, ALERTMANAGER_PORT, WITNESS_PORT}
 
 
 @pytest.mark.parametrize("name", ["Caddyfile", "nginx.conf"])

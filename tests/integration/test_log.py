@@ -12,6 +12,7 @@ from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, compare_bundles, write_bundle
 from auditor_client.exchange.ledger_log import RequiredWitnesses
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
+from holder_service.services.running.publication import publication
 from holder_service.settings.holder import Witness
 from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import consistency_proof, leaf_hash, nodes_of, root_of, verify_consistency
@@ -274,6 +275,20 @@ def test_a_forked_ledger_is_caught_from_two_bundles_offline(set_up_holder: Teste
     for one in (first, later):
         assert f"entry {forked_at} of its ledger is not the same" in str(compare_bundles(one, second))
         assert f"entry {forked_at} of its ledger is not the same" in str(compare_bundles(second, one))
+
+
+def test_a_bundle_with_the_log_is_published(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    with (
+        set_up_holder.copied(tmp_path / "holder", log_origin=ORIGIN) as holder,
+        audited(holder, tmp_path / "receipts", above=20.5) as auditor,
+    ):
+        assert auditor.verify().ok
+        bundle = write_bundle(tmp_path / "audit.zip", auditor.history().audits, auditor.receipts)
+        (tmp_path / "room").mkdir()
+        published = publication(
+            holder.holder.store, organisation=None, bundles=(bundle,), only=(), room=tmp_path / "room"
+        )
+    assert len(published.answers) == 1
 
 
 def test_a_rewritten_ledger_is_named_by_its_entry(set_up_holder: TestedHolder, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class LogPublisher:
         try:
             return self._calls.cosign(witness, note, old_size=old_size, consistency=self._ledger_log.consistency)
         except NotCosigned as error:
-            _log.warning("witness did not cosign", extra={"witness": witness.key.name, "reason": str(error)})
+            _log.warning("witness did not cosign", extra={"witness": witness.key.name, "reason": error.reason})
             return None
 
     def _lacking(self, note: SignedNote) -> bool:

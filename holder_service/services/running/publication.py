@@ -22,7 +22,7 @@ from holder_service.services.ledger.store import LedgerStore
 from holder_service.services.releases.transparency import TransparencyReport, transparency_report
 from holder_service.storage import datasets, ledger, releases, signing_keys
 from holder_service.storage.database import Connection
-from shared.kinds.bundles import KEYS, README, BadBundle, Manifest, read_bundle
+from shared.kinds.bundles import KEYS, LOG_CHECKPOINT, LOG_ENTRIES, README, BadBundle, Manifest, read_bundle
 from shared.kinds.releases import BadSignature, SigningKeys, answer_digest, verify_signature
 from shared.wire.canonical import sha256_name
 
@@ -153,7 +153,8 @@ def _charged(connection: Connection, name: str, content: bytes, keys: SigningKey
 
 def _require_no_more(manifest: Manifest, files: Mapping[str, bytes], receipts: Mapping[str, Entry]) -> None:
     """Refuse what is checked by nobody: files that belong to no audit and no training."""
-    expected = {KEYS, README, *(f"receipts/{name}.json" for name in receipts)}
+    log = {LOG_CHECKPOINT, LOG_ENTRIES} if LOG_CHECKPOINT in files else set()
+    expected = {KEYS, README, *log, *(f"receipts/{name}.json" for name in receipts)}
     expected |= {folder.format(name) for name in manifest.audits for folder in _OF_AUDIT}
     expected |= {folder.format(name) for name in manifest.trainings for folder in _OF_TRAINING}
     for name in sorted(files.keys() - expected):
@@ -175,12 +176,13 @@ def _computed_again(bundle: Path, keys: Path) -> dict[str, str | None]:
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=CHECK_TIMEOUT_S)  # noqa: S603 - our own program
         found = json.loads(ended.stdout)
         checks = [*found["audits"], *found["trainings"]]
+        faults = [*found["faults"], *(one["fault"] for one in (*checks, found["log"]) if one and one["fault"])]
     except subprocess.TimeoutExpired as error:
         raise UnpublishableBundle(f"Its figures were not reproduced within {CHECK_TIMEOUT_S} seconds.") from error
     except (ValueError, KeyError, TypeError) as error:
         lines = ended.stderr.strip().splitlines() or ["the auditor's program does not give a reason"]
         raise UnpublishableBundle(f"Its figures could not be reproduced: {lines[-1]}") from error
-    for fault in (*found["faults"], *(one["fault"] for one in checks if one["fault"] is not None)):
+    for fault in faults:
         raise UnpublishableBundle(fault)
     if not found["ok"]:
         raise UnpublishableBundle("There is no audit in it.")

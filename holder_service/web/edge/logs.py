@@ -17,7 +17,9 @@ from typing import Any, Final, get_args
 from holder_service.identity.tokens import WHY
 from holder_service.settings.log_levels import Level
 from holder_service.storage.store_faults import REASONS
+from holder_service.witnessing.calls import REASONS as NOT_COSIGNED
 from shared.contract.notices import NoticeKind
+from shared.log.notes import NAME_PATTERN as NOTE_NAME_PATTERN
 from shared.wire.problems import TITLES
 
 EVENTS: Final[Mapping[str, str]] = {
@@ -50,6 +52,10 @@ EVENTS: Final[Mapping[str, str]] = {
         "spark could not be interrupted",
         "a table could not be taken away yet",
         "internal error",
+        "witness did not cosign",
+        "checkpoint not cosigned",
+        "the ledger's log could not be published",
+        "the ledger lacks entries of its published log",
     )
 } | {
     # The server's own, as its code spells them. Their arguments (process numbers, address) stay out.
@@ -98,7 +104,8 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "request": re.compile("sha256:[0-9a-f]{64}"),
     "spent_percent": re.compile("[0-9]{1,15}"),
     "until": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\+00:00"),
-    "reason": re.compile("|".join([*WHY, *REASONS])),
+    "reason": re.compile("|".join([*WHY, *REASONS, *NOT_COSIGNED])),
+    "witness": re.compile(NOTE_NAME_PATTERN),
     "fault": re.compile("[A-Z0-9_]{1,40}"),
     "version": re.compile(r"[0-9][0-9A-Za-z.+]{0,40}"),
     "deadline_ms": re.compile("[0-9]{1,9}"),

@@ -135,7 +135,7 @@ def test_onnx_trees_with_numbers_for_both_of_two_classes_are_refused() -> None:
     node = next(one for one in graph.graph.node if one.op_type == "TreeEnsembleClassifier")
     ids = next(one for one in node.attribute if one.name == "class_ids")
     request = ModelRequest(SCHEMA, favourable=[1], columns=["age", "income"])
-    assert read_object(load_object(graph.SerializeToString(), "m.onnx"), request)
+    read_object(load_object(graph.SerializeToString(), "m.onnx"), request)
     ids.ints[0] = 1 - ids.ints[0]
 
     with pytest.raises(ModelRefused, match="both of two classes"):
