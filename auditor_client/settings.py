@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, V
 
 from auditor_client.errors import SettingsMissing, SettingsRefused
 from auditor_client.text import no_such
-from shared.log.notes import COSIGNATURE, VerifierKey
+from shared.log.notes import VerifierKey, parse_witnesses
 from shared.wire.limits import TEXT_CHARACTERS_MAX
 from shared.wire.text import Words
 from shared.wire.variables import unknown_variables
@@ -146,9 +146,7 @@ class AuditorSettings(BaseModel):
     @field_validator("witnesses")
     @classmethod
     def _check_witnesses(cls, given: str) -> str:
-        keys = tuple(map(VerifierKey.parse, given.split()))
-        if len({key.name for key in keys}) < len(keys) or any(key.algorithm != COSIGNATURE for key in keys):
-            raise ValueError
+        parse_witnesses(given)
         return given
 
     @field_validator("witnesses_needed")
@@ -161,7 +159,7 @@ class AuditorSettings(BaseModel):
     @property
     def trusted_witnesses(self) -> tuple[tuple[VerifierKey, ...], int]:
         """The witnesses' keys, and how many of them have to have cosigned: more than half of them by default."""
-        keys = tuple(map(VerifierKey.parse, self.witnesses.split()))
+        keys = parse_witnesses(self.witnesses)
         if self.witnesses_needed is not None:
             return keys, self.witnesses_needed
         return keys, len(keys) // 2 + 1 if keys else 0

@@ -35,7 +35,7 @@ from auditor_client.exchange.ledger_log import (
     first_difference,
 )
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import signed_as
+from auditor_client.exchange.verification import signed, signed_as
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.rehearsals import require_alike
@@ -55,7 +55,8 @@ from shared.kinds.bundles import (
     Manifest,
     read_bundle,
 )
-from shared.kinds.releases import LedgerPosition, Release, SigningKeys
+from shared.kinds.handovers import UnvouchedKey, require_vouched
+from shared.kinds.releases import LedgerPosition, Release, SigningKey, SigningKeys
 from shared.log.notes import BadNote
 from shared.wire.canonical import sha256_name
 
@@ -179,52 +180,142 @@ def check_bundle(
     )
 
 
-def compare_bundles(first: Path | str, second: Path | str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class BundleComparison:
+    """What two bundles say about the history of one holder's ledger.
+
+    Attributes:
+        common: The number of entries that both logs have.
+        fault: Where the histories differ, in a sentence; None if they do not.
+        fingerprints: The keys that the signatures were checked with, "id public_key", to compare with the holder's.
+    """
+
+    common: int
+    fault: str | None
+    fingerprints: tuple[str, ...]
+
+
+def compare_bundles(first: Path | str, second: Path | str, *, keys: Path | None = None) -> BundleComparison:
     """Compare the histories that a holder showed to the writers of two bundles, without asking anybody.
 
-    Returns:
-        A sentence that says where the histories differ; None if one is the beginning of the other.
+    The logs are compared entry by entry, and the receipts of each bundle are looked up in the log of the other. A
+    signature counts only by a key that both bundles have, or that such a key vouches for: else a made-up bundle could
+    accuse an honest holder.
+
+    Args:
+        first, second: The zip files.
+        keys: A file of the holder's published keys, from the holder; else the keys that both bundles have are used.
 
     Raises:
-        ReceiptsDamaged: A file is not a bundle, has no log, or they are of two holders.
+        ReceiptsDamaged: A file is not a bundle, has no log, or they have no key in common.
         HolderLied: The log in one of them is false.
     """
-    (log, keys), (other, other_keys) = map(_log_and_keys, (first, second))
-    shared = {key.public_key for key in keys.keys} & {key.public_key for key in other_keys.keys}
-    if not shared or log.checkpoint.origin != other.checkpoint.origin:
-        raise ReceiptsDamaged("The bundles are from two holders, or from before and after a restore. Compare others.")
-    for one, of_one in ((log, keys), (other, other_keys)):
-        one.require_true(of_one)
-    at = first_difference(log, other)
-    if at is None:
-        return None
-    return (
-        f"The holder signed two histories: entry {at} of its ledger is not the same in the two bundles. The two signed "
-        "checkpoints prove it. Keep both files, and report it to the administrator, the witnesses and the supervisor."
+    one, other = _opened(first), _opened(second)
+    trusted = one.keys_shared_with(other) if keys is None else _read_keys(keys.read_bytes(), str(keys)).keys
+    if not trusted:
+        raise ReceiptsDamaged(
+            "The two bundles have no signing key in common: they are from two holders, or one of them is not genuine. "
+            "Give the holder's own keys with --keys."
+        )
+    for bundle in (one, other):
+        bundle.require_signed(trusted)
+    common = min(one.log.checkpoint.size, other.log.checkpoint.size)
+    return BundleComparison(
+        common=common,
+        fault=_history_fault(one, other),
+        fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted),
     )
 
 
-def _log_and_keys(path: Path | str) -> tuple[PublicLog, SigningKeys]:
-    """The log of a bundle, of which nothing is verified, and the bundle's keys.
+@dataclass(frozen=True, slots=True)
+class _OpenedBundle:
+    """A bundle with a log: its files, its keys and its log; nothing of it is verified at first."""
+
+    path: str
+    files: Mapping[str, bytes]
+    keys: SigningKeys
+    log: PublicLog
+
+    def keys_shared_with(self, other: "_OpenedBundle") -> tuple[SigningKey, ...]:
+        """The keys that both bundles have."""
+        theirs = {(key.id, key.public_key) for key in other.keys.keys}
+        return tuple(key for key in self.keys.keys if (key.id, key.public_key) in theirs)
+
+    def require_signed(self, trusted: tuple[SigningKey, ...]) -> None:
+        """Refuse a bundle whose keys nothing that is trusted vouches for, or whose log is false.
+
+        Raises:
+            ReceiptsDamaged: A key is not vouched for.
+            HolderLied: The log is false.
+        """
+        known = {key.id for key in trusted}
+        try:
+            require_vouched((*trusted, *(key for key in self.keys.keys if key.id not in known)), trusted)
+        except UnvouchedKey as error:
+            raise ReceiptsDamaged(f"{self.path}: {error} It is not genuine, or the holder lost its key.") from error
+        self.log.require_true(self.keys)
+
+    def positions(self) -> Iterator[LedgerPosition]:
+        """The entries of its receipts, which the holder signed.
+
+        Raises:
+            HolderLied: It did not sign one of them.
+        """
+        for name in sorted(self.files):
+            if name.startswith("receipts/"):
+                yield signed(parsed(self.files[name], name), self.keys).ledger
+
+
+def _history_fault(first: _OpenedBundle, second: _OpenedBundle) -> str | None:
+    """Where the histories in two genuine bundles differ."""
+    at = first_difference(first.log, second.log)
+    if at is None:
+        for bundle, log in ((first, second.log), (second, first.log)):
+            differing = [one.sequence for one in bundle.positions() if log.receipt_fault(one) is not None]
+            if differing:
+                at = min(differing)
+                break
+    if at is None:
+        return None
+    names = first.log.checkpoint.origin, second.log.checkpoint.origin
+    if names[0] != names[1]:
+        return (
+            f"Entry {at} of the ledger is not the same in the two bundles, and the log has two names ({names[0]} and "
+            f"{names[1]}): the holder recorded a restore in between. Ask its administrator what was restored."
+        )
+    return (
+        f"The holder signed two histories: entry {at} of its ledger is not the same in the two bundles. What it signed "
+        "in them proves it. Keep both files, and report it to the administrator, the witnesses and the supervisor."
+    )
+
+
+def _opened(path: Path | str) -> _OpenedBundle:
+    """A bundle with a log, of which nothing is verified.
 
     Raises:
-        ReceiptsDamaged: It has none, or it is not a bundle.
+        ReceiptsDamaged: It has no log, or it is not a bundle.
     """
     try:
         manifest, files = read_bundle(Path(path))
-        keys = SigningKeys.model_validate_json(files.get(KEYS, b""))
-    except (BadBundle, ValidationError) as error:
-        raise ReceiptsDamaged(f"{path} is not an evidence bundle: {error}") from error
+    except BadBundle as error:
+        raise ReceiptsDamaged(str(error)) from error
     faults = tuple(manifest.faults(files))
     if faults:
         raise ReceiptsDamaged(f"{path}: {faults[0]}")
     log = _bundled_log(files)
-    if log is None:
+    if log is None or not log.checkpoint.size:
         raise ReceiptsDamaged(
             f"{path} does not contain the holder's log. Run `auditor verify` before `auditor bundle write`, if the "
             "holder publishes its ledger as a log."
         )
-    return log, keys
+    return _OpenedBundle(str(path), files, _read_keys(files.get(KEYS, b""), str(path)), log)
+
+
+def _read_keys(content: bytes, name: str) -> SigningKeys:
+    try:
+        return SigningKeys.model_validate_json(content)
+    except ValidationError as error:
+        raise ReceiptsDamaged(f"The signing keys in {name} cannot be read.") from error
 
 
 def _bundled_log(files: Mapping[str, bytes]) -> PublicLog | None:
@@ -249,11 +340,17 @@ def _checked_log(files: Mapping[str, bytes], keys: SigningKeys, witnesses: Requi
             lacking = "You require witnesses, and the bundle does not contain the holder's log."
             return LogCheck("", 0, fault=lacking) if witnesses.needed else None
         log.require_true(keys)
-        positions = (_position(name, files[name]) for name in sorted(files) if name.startswith("receipts/"))
+        positions = [_position(name, files[name]) for name in sorted(files) if name.startswith("receipts/")]
+        newer = [position.sequence for position in positions if log.hash_at(position.sequence) is None]
         fault = next(filter(None, map(log.receipt_fault, positions)), None)
+        if fault is None and newer and witnesses.needed:
+            fault = (
+                f"Entry {min(newer)} of a receipt is not covered by the checkpoint in the bundle, which ends at entry "
+                f"{log.checkpoint.size}. Have its writer run `auditor verify` and write the bundle again."
+            )
     except AuditorError as error:
         return LogCheck("", 0, fault=str(error))
-    return log.check(witnesses, fault)
+    return replace(log.check(witnesses, fault), newer=len(newer))
 
 
 def _position(name: str, content: bytes) -> LedgerPosition:

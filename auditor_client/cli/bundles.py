@@ -107,13 +107,25 @@ def check(
 def compare(
     first: Annotated[Path, typer.Argument(help="A bundle.")],
     second: Annotated[Path, typer.Argument(help="A bundle of another auditor or day, from the same holder.")],
+    *,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of the holder's keys that you got from the holder, instead of the keys that both bundles have."
+        ),
+    ] = None,
 ) -> None:
     """Compare two bundles from one holder: whether the holder showed both writers the same history. Works offline."""
     with clear_errors():
-        fault = compare_bundles(first, second)
-        if fault is not None:
-            fail(fault)
-        typer.echo("Both bundles have the same history of the holder's ledger, as far as both reach.")
+        found = compare_bundles(first, second, keys=keys)
+        if keys is None:
+            typer.echo(
+                "The signatures were checked with keys that both bundles have: compare "
+                f"{', '.join(found.fingerprints)} with the holder's."
+            )
+        if found.fault is not None:
+            fail(found.fault)
+        typer.echo(f"Both bundles have the same history: the first {found.common} entries of the holder's ledger.")
 
 
 def _witnesses(keys: Sequence[str]) -> RequiredWitnesses:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from auditor_client.durable_files import write_durably
-from auditor_client.errors import HolderLied, NotFound, ReceiptsDamaged
+from auditor_client.errors import HolderLied, HolderUnavailable, NotFound, ReceiptsDamaged
 from auditor_client.exchange.holder import HolderClient
 from shared.kinds.releases import LedgerPosition, SigningKeys
 from shared.log.checkpoints import Checkpoint
@@ -46,19 +46,27 @@ class RequiredWitnesses:
     def fault(self, note: SignedNote, *, now: datetime) -> str | None:
         """What is wrong with the cosignatures of a checkpoint; None if enough of them hold."""
         try:
-            times = note.verified(self.keys)
+            signed = self.cosigned(note, now=now)
         except BadNote as error:
             return f"{error} Do not use the checkpoint, and report it to the holder's administrator."
-        ahead = [key.name for key, time in times.items() if time is not None and time > now + AHEAD_MAX]
-        if ahead:
-            return f"The cosignature of {ahead[0]!r} is from the future. Check this machine's clock, then report it."
-        if len(times) < self.needed:
-            signed = ", ".join(sorted(key.name for key in times)) or "none"
+        if len(signed) < self.needed:
+            ahead = len(note.verified(self.keys)) - len(signed)
+            late = f" {ahead} more are from the future: check this machine's clock." if ahead else ""
             return (
                 f"You require the cosignatures of {self.needed} of {len(self.keys)} witnesses, and the checkpoint has "
-                f"{len(times)} ({signed}). Try again in a few minutes. If they are still missing, ask the witnesses."
+                f"{len(signed)} ({', '.join(signed) or 'none'}).{late} Try again in a few minutes. If they are still "
+                "missing, ask the witnesses."
             )
         return None
+
+    def cosigned(self, note: SignedNote, *, now: datetime) -> tuple[str, ...]:
+        """The names of the witnesses that cosigned a checkpoint, without those whose time is in the future.
+
+        Raises:
+            BadNote: A cosignature is false.
+        """
+        times = note.verified(self.keys)
+        return tuple(sorted(key.name for key, at in times.items() if at is not None and at <= now + AHEAD_MAX))
 
 
 NO_WITNESSES: Final = RequiredWitnesses()
@@ -73,12 +81,14 @@ class LogCheck:
         size: The number of entries that its checkpoint covers.
         witnesses: The names of the required witnesses that cosigned the checkpoint.
         fault: What is wrong, in a sentence; None if nothing is.
+        newer: How many of the receipts have entries that the checkpoint does not cover yet.
     """
 
     origin: str
     size: int
     witnesses: tuple[str, ...] = ()
     fault: str | None = None
+    newer: int = 0
 
     @property
     def sentence(self) -> str:
@@ -86,7 +96,8 @@ class LogCheck:
         if self.fault is not None:
             return self.fault
         by = f"cosigned by {', '.join(self.witnesses)}" if self.witnesses else "without a witness that you named"
-        return f"The holder's public log {self.origin} has {self.size} entries, {by}."
+        newer = f" {self.newer} of the receipts have entries that are not in it yet." if self.newer else ""
+        return f"The holder's public log {self.origin} has {self.size} entries, {by}.{newer}"
 
     def covers(self, position: LedgerPosition) -> bool:
         """Whether an entry is in the log."""
@@ -127,8 +138,9 @@ class PublicLog:
 
     def check(self, witnesses: RequiredWitnesses, fault: str | None) -> LogCheck:
         """What was found about a log, with its cosignatures where nothing else is wrong."""
-        fault = fault or witnesses.fault(self.note, now=datetime.now(UTC))
-        cosigned = () if fault else tuple(key.name for key in self.note.verified(witnesses.keys))
+        now = datetime.now(UTC)
+        fault = fault or witnesses.fault(self.note, now=now)
+        cosigned = () if fault else witnesses.cosigned(self.note, now=now)
         return LogCheck(self.checkpoint.origin, self.checkpoint.size, cosigned, fault)
 
     def require_true(self, keys: SigningKeys) -> None:
@@ -165,7 +177,8 @@ class PublicLog:
             return (
                 f"The holder's log is now called {now.origin!r}. When you last looked it was {before.origin!r}. A "
                 "holder that restored an older copy of its ledger begins a new log. Ask its administrator what was "
-                "restored, and keep your receipts. To accept the new log, remove the folder `log` of your receipts."
+                "restored, and compare the name with the one that it publishes. To accept the new log, move the folder "
+                "`log` out of your receipts, and keep it."
             )
         if now.size < before.size:
             return (
@@ -260,7 +273,10 @@ def fetch_log(holder: HolderClient, saved: PublicLog | None) -> PublicLog | None
         note = SignedNote.parse(content)
         size = Checkpoint.parse(note.text).size
         if size > ENTRIES_MAX:
-            raise HolderLied(f"The holder's log has {size} entries, and this version reads {ENTRIES_MAX} at most.")
+            raise HolderUnavailable(
+                f"The holder's log has {size} entries, and this version reads {ENTRIES_MAX} at most. Use a newer "
+                "version."
+            )
         known = b"" if saved is None else saved.entries[: size * HASH_BYTES]
         # From the bundle that was not full: its beginning is fetched again, and compared with what was saved.
         whole = len(known) // HASH_BYTES // WIDTH
@@ -273,7 +289,11 @@ def fetch_log(holder: HolderClient, saved: PublicLog | None) -> PublicLog | None
 def _fetched(holder: HolderClient, first_bundle: int, size: int) -> Iterator[bytes]:
     for number in range(first_bundle, -(-size // WIDTH)):
         tile = Tile(None, number, min(size - number * WIDTH, WIDTH))
-        entries = parse_entry_bundle(holder.log_tile(tile.path))
+        try:
+            content = holder.log_tile(tile.path)
+        except NotFound:
+            raise BadProof(f"it does not serve {tile.path}, which its checkpoint covers.") from None
+        entries = parse_entry_bundle(content)
         if len(entries) != tile.width or any(len(entry) != HASH_BYTES for entry in entries):
             raise BadProof(f"the bundle {tile.path} does not have {tile.width} hashes.")
         yield from entries

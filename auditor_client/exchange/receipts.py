@@ -8,6 +8,7 @@ Nothing secret is written: not the auditor's key, and no part of a model but the
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ from shared.kinds.handovers import UnvouchedKey, require_vouched
 from shared.kinds.releases import LedgerPosition, Signed, SigningKey, SigningKeys
 from shared.wire.canonical import sha256_name
 
+PUBLISHED_AFTER_MAX: Final = timedelta(days=1)
+"""How long an entry may be missing from a log whose witnesses are required: longer, and the holder may show a fork."""
 _KEYS: Final = "keys.json"
 _SEND_IT: Final = (
     "Send the receipt to the holder's administrator and ask for the entry that records the restore. Your budget is "
@@ -121,6 +124,7 @@ class ReceiptsReport:
                     "release": None if check.release is None else check.release.id,
                     "sequence": None if check.release is None else check.release.ledger.sequence,
                     "fault": check.fault,
+                    "state": None if check.fault else self._state(check),
                 }
                 for check in self.checks
             ],
@@ -256,7 +260,10 @@ def check_receipts(
     keys = receipts.pinned() if holder is None else receipts.pin(holder.keys())
     entries: dict[int, Path] = {}
     log, log_check = _checked_log(LogFolder(receipts.directory), keys, holder, witnesses)
-    checks = _with_chains([_in_log(_check(file, keys, holder, entries), log) for file in files])
+    checks = _with_chains([_in_log(_check(file, keys, holder, entries), log, witnesses) for file in files])
+    if log is not None and log_check is not None:
+        positions = (check.release.ledger for check in checks if check.release is not None)
+        log_check = replace(log_check, newer=sum(log.hash_at(position.sequence) is None for position in positions))
     if holder is None:
         return ReceiptsReport(checks, None, None, log_check)
     head = holder.ledger_head()
@@ -270,21 +277,28 @@ def _checked_log(
 ) -> tuple[PublicLog | None, LogCheck | None]:
     """The log that receipts may be looked up in, if there is a true one, and what was found about it.
 
-    A log that is found true and only grew is saved for the next time.
+    A log that is true, only grew and has the cosignatures is saved for the next time; one that is false or of another
+    history is kept as evidence.
     """
     saved = folder.saved()
-    log = saved if holder is None else fetch_log(holder, saved)
+    try:
+        log = saved if holder is None else fetch_log(holder, saved)
+    except HolderLied as lie:
+        return None, LogCheck("", 0, fault=str(lie))
     if log is None:
-        return None, _missing_log(saved, witnesses)
-    checkpoint = log.checkpoint
+        return None, _missing_log(saved, holder, witnesses)
     try:
         log = _true_log(log, saved, keys, holder)
-        fault = None if saved is None or log is saved else log.fault_before(saved)
     except HolderLied as lie:
-        return None, LogCheck(checkpoint.origin, checkpoint.size, fault=str(lie))
-    if log is not saved:
-        (folder.save if fault is None else folder.save_refused)(log)
-    return log, log.check(witnesses, fault)
+        folder.save_refused(log)
+        return None, LogCheck(log.checkpoint.origin, log.checkpoint.size, fault=str(lie))
+    fault = None if saved is None or log is saved else log.fault_before(saved)
+    if fault is not None:
+        folder.save_refused(log)
+    checked = log.check(witnesses, fault)
+    if checked.fault is None and log is not saved:
+        folder.save(log)
+    return log, checked
 
 
 def _true_log(log: PublicLog, saved: PublicLog | None, keys: SigningKeys, holder: HolderClient | None) -> PublicLog:
@@ -304,21 +318,32 @@ def _true_log(log: PublicLog, saved: PublicLog | None, keys: SigningKeys, holder
     return log
 
 
-def _missing_log(saved: PublicLog | None, witnesses: RequiredWitnesses) -> LogCheck | None:
+def _missing_log(saved: PublicLog | None, holder: HolderClient | None, witnesses: RequiredWitnesses) -> LogCheck | None:
     if saved is not None:
-        fault = "The holder no longer publishes its ledger as a log. Ask its administrator why."
+        fault = (
+            "The holder does not publish a checkpoint of its log now, and did when you last looked. Try again in a "
+            "minute. If it is still missing, ask its administrator why."
+        )
         return LogCheck(saved.checkpoint.origin, saved.checkpoint.size, fault=fault)
     if witnesses.needed:
-        fault = "You require witnesses, and the holder does not publish its ledger as a log. Ask its administrator."
-        return LogCheck("", 0, fault=fault)
+        missing = "there is no saved log" if holder is None else "the holder does not publish its ledger as a log"
+        return LogCheck("", 0, fault=f"You require witnesses, and {missing}. Ask the holder's administrator.")
     return None
 
 
-def _in_log(check: ReceiptCheck, log: PublicLog | None) -> ReceiptCheck:
+def _in_log(check: ReceiptCheck, log: PublicLog | None, witnesses: RequiredWitnesses) -> ReceiptCheck:
     """The same, with what is wrong between a good receipt and the public log."""
     if check.fault is not None or check.release is None or log is None:
         return check
-    return replace(check, fault=log.receipt_fault(check.release.ledger))
+    position = check.release.ledger
+    fault = log.receipt_fault(position)
+    is_late = datetime.now(UTC) - check.release.created > PUBLISHED_AFTER_MAX
+    if is_late and witnesses.needed and log.hash_at(position.sequence) is None:
+        fault = (
+            f"Entry {position.sequence} of this receipt is more than a day old, and the holder's public log still ends "
+            f"at entry {log.checkpoint.size}. Ask its administrator and the witnesses why."
+        )
+    return replace(check, fault=fault)
 
 
 def _check(file: Path, keys: SigningKeys, holder: HolderClient | None, entries: dict[int, Path]) -> ReceiptCheck:

@@ -33,8 +33,8 @@ LOG_BUGS: Final = (
             Edit(
                 _SERVER,
                 "create_witness.cosign",
-                "            folder.keep({**logs, checkpoint.origin: seen})\n",
-                "",
+                "                folder.keep({**logs, checkpoint.origin: seen})\n",
+                "                pass\n",
             ),
         ),
         (f"{_WITNESS_TESTS}::test_what_was_seen_survives_the_process",),
@@ -51,7 +51,7 @@ LOG_BUGS: Final = (
     ),
     Bug(
         "a restored ledger keeps the name of its log",
-        (Edit(_LOG, "LedgerLog._name", " if self._restores else self._origin", " if False else self._origin"),),
+        (Edit(_LOG, "LedgerLog._name", "self._origin if restore is None else", "self._origin if restore != '' else"),),
         (f"{_LOG_TESTS}::test_a_restored_ledger_is_another_log",),
     ),
     Bug(
@@ -60,8 +60,8 @@ LOG_BUGS: Final = (
             Edit(
                 "holder_service/services/running/log_publisher.py",
                 "LogPublisher.publish",
-                "if not cosignatures and before is not None and len(before.signatures) > 1:",
-                "if False:",
+                "before is not None and len(cosignatures) < self._required(before)",
+                "before is None and len(cosignatures) < 0",
             ),
         ),
         (f"{_LOG_TESTS}::test_a_witness_cosigns_every_later_checkpoint_and_the_release_does_not_wait",),
@@ -100,7 +100,7 @@ LOG_BUGS: Final = (
     ),
     Bug(
         "cosignatures of the future count",
-        (Edit(_CLIENT, "RequiredWitnesses.fault", "time > now + AHEAD_MAX", "time > now + 10**6 * AHEAD_MAX"),),
+        (Edit(_CLIENT, "RequiredWitnesses.cosigned", "at <= now + AHEAD_MAX", "at <= now + 10**6 * AHEAD_MAX"),),
         (f"{_CLIENT_TESTS}::test_missing_and_false_cosignatures_are_faults",),
     ),
     Bug(
@@ -109,11 +109,47 @@ LOG_BUGS: Final = (
             Edit(
                 _CLIENT,
                 "RequiredWitnesses.fault",
-                "if len(times) < self.needed:",
-                "if len(times) < min(self.needed, 1):",
+                "len(signed) < self.needed",
+                "len(signed) < min(self.needed, 1)",
             ),
         ),
         (f"{_CLIENT_TESTS}::test_missing_and_false_cosignatures_are_faults",),
+    ),
+    Bug(
+        "anybody's key signs the log of a bundle that is compared",
+        (
+            Edit(
+                "auditor_client/audits/bundle.py",
+                "_OpenedBundle.require_signed",
+                "key for key in self.keys.keys if key.id not in known",
+                "key for key in ()",
+            ),
+        ),
+        (f"{_LOG_TESTS}::test_a_made_up_bundle_accuses_nobody",),
+    ),
+    Bug(
+        "a bundle's receipts may lie behind its witnessed log",
+        (
+            Edit(
+                "auditor_client/audits/bundle.py",
+                "_checked_log",
+                "fault is None and newer and witnesses.needed",
+                "False",
+            ),
+        ),
+        (f"{_LOG_TESTS}::test_a_fork_is_caught_from_a_receipt_that_the_shown_log_does_not_reach",),
+    ),
+    Bug(
+        "a witness lets one key sign two logs",
+        (
+            Edit(
+                "holder_service/witnessing/state.py",
+                "WitnessFolder.add",
+                "if key.public_bytes in open_keys:",
+                "if key.public_bytes in ():",
+            ),
+        ),
+        (f"{_WITNESS_TESTS}::test_one_key_signs_one_log_until_another_replaces_it",),
     ),
     Bug(
         "a receipt is not looked up in the public log",

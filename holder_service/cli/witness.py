@@ -33,6 +33,10 @@ def add(
     origin: Annotated[str, typer.Argument(help="The name of the log: the first line of its checkpoint.")],
     keys: Annotated[list[str], typer.Argument(help="The log's keys, as `holder ledger log-keys` prints them.")],
     *,
+    replaces: Annotated[
+        str | None,
+        typer.Option(help="The log whose place it takes, after a restore. It gets no more cosignatures."),
+    ] = None,
     home: Home = _HOME,
 ) -> None:
     """Watch a log, or accept a further key of a log that is watched already."""
@@ -46,7 +50,26 @@ def add(
             parsed = tuple(map(VerifierKey.parse, keys))
         except BadNote as error:
             raise UnusableWitness(str(error)) from None
-        log = folder.add(origin, parsed)
+        log = folder.add(origin, parsed, replaces=replaces)
+        print(f"{origin}: {len(log.keys)} {'key' if len(log.keys) == 1 else 'keys'}, {log.size} entries seen")
+
+
+@witness.command("remove-key")
+def remove_key(
+    origin: Annotated[str, typer.Argument(help="The name of the log.")],
+    key: Annotated[str, typer.Argument(help="The key, as it was added.")],
+    *,
+    home: Home = _HOME,
+) -> None:
+    """Accept a key of a log no longer, for example after the holder replaced it."""
+    from holder_service.witnessing.state import UnusableWitness, WitnessFolder
+    from shared.log.notes import BadNote, VerifierKey
+
+    with clear_errors():
+        try:
+            log = WitnessFolder(home).remove_key(origin, VerifierKey.parse(key))
+        except BadNote as error:
+            raise UnusableWitness(str(error)) from None
         print(f"{origin}: {len(log.keys)} {'key' if len(log.keys) == 1 else 'keys'}, {log.size} entries seen")
 
 
@@ -59,7 +82,8 @@ def show(*, home: Home = _HOME) -> None:
         folder = WitnessFolder(home)
         print(folder.key().verifier)
         for origin, log in sorted(folder.logs().items()):
-            print(f"{origin}: {log.size} entries")
+            end = "" if log.replaced_by is None else f", replaced by {log.replaced_by}"
+            print(f"{origin}: {log.size} entries{end}")
 
 
 @witness.command()

@@ -40,15 +40,7 @@ _HASHES = (
     .where(entries.c.sequence.between(bindparam("first"), bindparam("last")))
     .order_by(entries.c.sequence)
 )
-_RESTORES = (
-    select(func.count())
-    .select_from(entries)
-    .where(
-        entries.c.kind == "restore",
-        entries.c.sequence > bindparam("after"),
-        entries.c.sequence <= bindparam("upto"),
-    )
-)
+_NEWEST_RESTORE = select(entries.c.hash).where(entries.c.kind == "restore").order_by(entries.c.sequence.desc()).limit(1)
 _ENTRIES_AFTER = (
     select(entries).where(entries.c.sequence > bindparam("after")).order_by(entries.c.sequence).limit(READ_AT_ONCE)
 )
@@ -123,9 +115,10 @@ def hashes(connection: Connection, first: int, last: int) -> list[bytes]:
     return [bytes.fromhex(entry_hash.removeprefix("sha256:")) for entry_hash in found]
 
 
-def number_of_restores(connection: Connection, *, after: int, upto: int) -> int:
-    """How many restores are recorded behind a sequence number, up to another one."""
-    return int(connection.execute(_RESTORES, {"after": after, "upto": upto}).scalar_one())
+def newest_restore(connection: Connection) -> str | None:
+    """The hash of the newest entry that records a restore; None if none is recorded."""
+    found: str | None = connection.execute(_NEWEST_RESTORE).scalar()
+    return found
 
 
 def lock(connection: Connection, *, hash_at: int) -> tuple[LedgerPosition, str | None]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Final, Literal, get_args
 
@@ -14,6 +15,8 @@ from shared.log.notes import BadNote, Signature, SignedNote
 
 TIMEOUT_S: Final = 5.0
 ANSWER_BYTES_MAX: Final = 64 * 1024
+AHEAD_MAX: Final = timedelta(minutes=5)
+"""How far the clock of a witness may be ahead of this one's."""
 SIZE_MEDIA_TYPE: Final = "text/x.tlog.size"
 
 
@@ -59,7 +62,7 @@ class WitnessCalls:
         """
         size = Checkpoint.parse(note.text).size
         status, media_type, body = self._ask(witness, note, old_size, size, consistency)
-        if status == HTTPStatus.CONFLICT and media_type == SIZE_MEDIA_TYPE:
+        if status == HTTPStatus.CONFLICT and media_type.partition(";")[0].strip() == SIZE_MEDIA_TYPE:
             seen = _size(body)
             if seen > size:
                 raise NotCosigned("longer-history", f"it has seen a longer history, of {seen} entries")
@@ -106,7 +109,9 @@ def _cosignature(witness: Witness, note: SignedNote, body: bytes) -> Signature:
         own = [signature for signature in signatures if witness.key.names(signature)]
         if len(own) != 1:
             raise NotCosigned("false-cosignature", "its answer has no cosignature by its key")
-        witness.key.time_of(note.text, own[0])
+        seen = witness.key.time_of(note.text, own[0])
+        if seen is not None and seen > datetime.now(UTC) + AHEAD_MAX:
+            raise NotCosigned("false-cosignature", "its cosignature is from the future")
     except (BadNote, UnicodeDecodeError):
         raise NotCosigned("false-cosignature", "its cosignature is false") from None
     return own[0]

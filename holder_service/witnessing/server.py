@@ -64,11 +64,14 @@ def create_witness(folder: WitnessFolder, *, clock: Callable[[], datetime] = lam
             watched = logs.get(checkpoint.origin)
             if watched is None:
                 raise Refused(HTTPStatus.NOT_FOUND, "This witness does not watch a log of this origin.")
+            if watched.replaced_by is not None:
+                raise Refused(HTTPStatus.FORBIDDEN, f"The log {watched.replaced_by!r} took the place of this one.")
             _require_signed(asked.note, watched)
             _require_consistent(asked, checkpoint, watched)
             seen = WatchedLog(watched.keys, checkpoint.size, checkpoint.root)
-            folder.keep({**logs, checkpoint.origin: seen})
-        return str(key.cosign(asked.note.text, now=clock()))
+            if seen != watched:
+                folder.keep({**logs, checkpoint.origin: seen})
+            return str(key.cosign(asked.note.text, now=clock()))
 
     async def show(_: Request) -> Response:
         return PlainTextResponse(f"A witness of ledgers. Its key:\n{key.verifier}\n")
@@ -110,5 +113,6 @@ def _require_consistent(asked: AddCheckpoint, checkpoint: Checkpoint, watched: W
             proof=asked.proof,
         )  # fmt: skip
     except BadProof as error:
-        status = HTTPStatus.CONFLICT if watched.size == checkpoint.size else HTTPStatus.UNPROCESSABLE_ENTITY
+        is_forked = watched.size == checkpoint.size and watched.root != checkpoint.root
+        status = HTTPStatus.CONFLICT if is_forked else HTTPStatus.UNPROCESSABLE_ENTITY
         raise Refused(status, str(error)) from None

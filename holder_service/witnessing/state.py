@@ -2,12 +2,13 @@
 
 import base64
 import fcntl
+import hashlib
 import json
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -23,6 +24,7 @@ KEY_FILE: Final = "witness-key.pem"
 NAME_FILE: Final = "witness-name"
 STATE_FILE: Final = "witness-state.json"
 LOCK_FILE: Final = "witness.lock"
+EMPTY_ROOT: Final = hashlib.sha256().digest()
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:/-]{0,99}")
 
 
@@ -38,16 +40,19 @@ class WatchedLog:
         keys: The keys that may sign its checkpoints.
         size: The size of the last checkpoint that was cosigned; 0 before the first.
         root: That checkpoint's root; of an empty tree before the first.
+        replaced_by: The log that took its place; it gets no more cosignatures.
     """
 
     keys: tuple[VerifierKey, ...]
     size: int = 0
-    root: bytes = b""
+    root: bytes = EMPTY_ROOT
+    replaced_by: str | None = None
 
     def document(self) -> dict[str, Any]:
         """The log as JSON values."""
         root = base64.b64encode(self.root).decode()
-        return {"keys": [str(key) for key in self.keys], "size": str(self.size), "root": root}
+        document = {"keys": [str(key) for key in self.keys], "size": str(self.size), "root": root}
+        return document if self.replaced_by is None else {**document, "replaced_by": self.replaced_by}
 
     @classmethod
     def of_document(cls, document: Any) -> Self:
@@ -56,9 +61,8 @@ class WatchedLog:
         Raises:
             BadNote, KeyError, TypeError: They are not a log's.
         """
-        size = parse_size(document["size"])
-        root = parse_hash(document["root"]) if size else b""
-        return cls(tuple(VerifierKey.parse(key) for key in document["keys"]), size, root)
+        keys = tuple(VerifierKey.parse(key) for key in document["keys"])
+        return cls(keys, parse_size(document["size"]), parse_hash(document["root"]), document.get("replaced_by"))
 
 
 class WitnessFolder:
@@ -82,6 +86,7 @@ class WitnessFolder:
         if (self.path / KEY_FILE).exists():
             raise UnusableWitness(f"{self.path} has a witness already. Nothing was changed; choose another folder.")
         private = Ed25519PrivateKey.generate()
+        self.keep({})
         with durable_file(self.path / NAME_FILE) as file:
             file.write(name.encode())
         with durable_file(self.path / KEY_FILE, replaces=False) as file:
@@ -118,26 +123,64 @@ class WitnessFolder:
         try:
             document = json.loads((self.path / STATE_FILE).read_bytes())
             return {origin: WatchedLog.of_document(log) for origin, log in document.items()}
-        except FileNotFoundError:
-            return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise UnusableWitness(
-                f"{self.path / STATE_FILE} cannot be read ({type(error).__name__}). Restore it from a copy: without it "
-                "the witness does not know which history it has seen."
+                f"{self.path / STATE_FILE} cannot be read ({type(error).__name__}): the witness does not know which "
+                "histories it has seen. Use a copy only if nothing was cosigned since it was made. Otherwise set up a "
+                "new witness with a new name."
             ) from None
 
-    def add(self, origin: str, keys: tuple[VerifierKey, ...]) -> WatchedLog:
-        """Watch a log, or accept further keys of one that is watched.
+    def remove_key(self, origin: str, key: VerifierKey) -> WatchedLog:
+        """Accept a key of a log no longer, for example after it was replaced.
 
         Raises:
-            UnusableWitness: A key is not a log's, or is named otherwise; or the state is damaged.
+            UnusableWitness: The log is not watched with that key; or the state is damaged.
+        """
+        with self.alone() as logs:
+            log = logs.get(origin)
+            if log is None or key not in log.keys:
+                raise UnusableWitness(f"This witness does not watch {origin!r} with the key {str(key)!r}.")
+            log = replace(log, keys=tuple(one for one in log.keys if one != key))
+            self.keep({**logs, origin: log})
+        return log
+
+    def add(self, origin: str, keys: tuple[VerifierKey, ...], *, replaces: str | None = None) -> WatchedLog:
+        """Watch a log, or accept further keys of one that is watched.
+
+        One key may sign one log only: a holder with two could show two histories, both cosigned. A log that takes the
+        place of another, after a restore, ends the other.
+
+        Args:
+            origin: The log's name.
+            keys: Its keys.
+            replaces: The log whose place it takes.
+
+        Raises:
+            UnusableWitness: A key is not a log's, is named otherwise, or signs another log; or the state is damaged.
         """
         for key in keys:
             if key.algorithm != ED25519 or key.name != origin:
                 raise UnusableWitness(f"{str(key)!r} is not a key of the log {origin!r}.")
-        with self.alone() as logs:
+        with self.alone() as known:
+            logs = known
+            if replaces is not None:
+                if replaces not in logs or replaces == origin:
+                    raise UnusableWitness(f"This witness does not watch another log {replaces!r}.")
+                logs = {**logs, replaces: replace(logs[replaces], replaced_by=origin)}
+            open_keys = {
+                key.public_bytes: name
+                for name, log in logs.items()
+                for key in log.keys
+                if name != origin and log.replaced_by is None
+            }
+            for key in keys:
+                if key.public_bytes in open_keys:
+                    raise UnusableWitness(
+                        f"The key {str(key)!r} signs the log {open_keys[key.public_bytes]!r} already. If the holder "
+                        "recorded a restore, ask what was restored, and add the new log with --replaces."
+                    )
             log = logs.get(origin, WatchedLog(()))
-            log = WatchedLog((*log.keys, *(key for key in keys if key not in log.keys)), log.size, log.root)
+            log = replace(log, keys=(*log.keys, *(key for key in keys if key not in log.keys)))
             self.keep({**logs, origin: log})
         return log
 

@@ -92,7 +92,7 @@ class VerifierKey:
         """
         try:
             return cls(origin, ED25519, base64.b64decode(public_key, validate=True))
-        except binascii.Error:
+        except ValueError:
             raise BadNote(f"{public_key[:60]!r} is not a public key in base64.") from None
 
     @property
@@ -234,6 +234,21 @@ class SignedNote:
             if own:
                 signed[key] = key.time_of(self.text, own[0])
         return signed
+
+
+def parse_witnesses(text: str) -> tuple[VerifierKey, ...]:
+    """Read keys of witnesses, with spaces between.
+
+    Raises:
+        BadNote: One is malformed or not a witness's, or a witness is named twice.
+    """
+    keys = tuple(map(VerifierKey.parse, text.split()))
+    for key in keys:
+        if key.algorithm != COSIGNATURE:
+            raise BadNote(f"{str(key)!r} is not the key of a witness, as `holder witness init` prints it.")
+    if len({key.name for key in keys}) < len(keys):
+        raise BadNote("A witness is named twice.")
+    return keys
 
 
 def _cosigned(text: str, seconds: int) -> bytes:

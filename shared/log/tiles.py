@@ -61,9 +61,14 @@ class Tile:
             raise NoTile(f"{path[:80]!r} does not name a tile.")
         level = None if match[1] == ENTRIES else int(match[1])
         tile = cls(level, int(match[2].replace("x", "").replace("/", "")), int(match[3] or WIDTH))
-        if tile.path != path or (level is not None and level > LEVEL_MAX):
+        if tile.path != path or tile.width > WIDTH or (level is not None and level > LEVEL_MAX):
             raise NoTile(f"{path[:80]!r} does not name a tile.")
         return tile
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is a tile of hashes that a longer log has as well."""
+        return self.level is not None and self.width == WIDTH
 
     def is_in(self, size: int) -> bool:
         """Whether a tree of so many leaves has all hashes of the tile."""

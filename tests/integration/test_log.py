@@ -1,23 +1,32 @@
 """The ledger's public log: checkpoints that witnesses cosign and tiles prove, none of it in the path of a release."""
 
 import shutil
+import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, compare_bundles, write_bundle
+from auditor_client.errors import ReceiptsDamaged
 from auditor_client.exchange.ledger_log import RequiredWitnesses
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
+from holder_service.keys.signing import SigningKeyPair
 from holder_service.services.running.publication import publication
 from holder_service.settings.holder import Witness
+from shared.kinds.bundles import read_bundle
+from shared.kinds.releases import SigningKeys
 from shared.log.checkpoints import Checkpoint
-from shared.log.merkle import consistency_proof, leaf_hash, nodes_of, root_of, verify_consistency
-from shared.log.notes import SignedNote
+from shared.log.merkle import HASH_BYTES, consistency_proof, leaf_hash, nodes_of, root_of, verify_consistency
+from shared.log.notes import SignedNote, SigningNoteKey
 from shared.log.tiles import Tile, nodes_from, parse_entry_bundle
+from shared.wire.canonical import sha256_name
 from testing.holders import TestedHolder, opened
 from testing.ports import reserved_port
 from testing.registers import plan
@@ -188,7 +197,8 @@ def test_a_restored_ledger_is_another_log(set_up_holder: TestedHolder, tmp_path:
         note = checkpoint_of(holder)
         assert note is not None
         checkpoint = Checkpoint.parse(note.text)
-        assert checkpoint.origin == f"{ORIGIN}/1"
+        [restore] = [entry["hash"] for entry in holder.entries() if entry["kind"] == "restore"]
+        assert checkpoint.origin == f"{ORIGIN}/{restore.removeprefix('sha256:')[:8]}"
         leaves = list(map(leaf_hash, hashes_of(holder)))
         assert checkpoint.root == root_of(len(leaves), nodes_of(leaves))
 
@@ -271,10 +281,120 @@ def test_a_forked_ledger_is_caught_from_two_bundles_offline(set_up_holder: Teste
         assert found.ok
         assert found.log is not None
         assert found.log.origin == ORIGIN
-    assert compare_bundles(first, later) is None
+    same = compare_bundles(first, later)
+    assert (same.fault, same.common) == (None, forked_at)
     for one in (first, later):
-        assert f"entry {forked_at} of its ledger is not the same" in str(compare_bundles(one, second))
-        assert f"entry {forked_at} of its ledger is not the same" in str(compare_bundles(second, one))
+        assert f"entry {forked_at} of its ledger is not the same" in str(compare_bundles(one, second).fault)
+        assert f"entry {forked_at} of its ledger is not the same" in str(compare_bundles(second, one).fault)
+
+
+def frozen_and_forked(set_up_holder: TestedHolder, tmp_path: Path) -> tuple[Path, Path]:
+    """A bundle of an honest log; and one of a holder that answers from a fork and shows a log that ends before it."""
+    bundles = []
+    for number, above in enumerate((20.5, 30.5)):
+        with (
+            set_up_holder.copied(tmp_path / f"holder-{number}", log_origin=ORIGIN) as holder,
+            ExitStack() as up,
+        ):
+            if number == 1:
+                published_whole(holder)
+                holder.holder.publisher.close()  # type: ignore[union-attr]
+            auditor = up.enter_context(
+                Auditor(holder.url, holder.auditor_key, receipts=tmp_path / f"receipts-{number}")
+            )
+            auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="hours", above=above)
+            if number == 0:
+                published_whole(holder)
+            assert auditor.verify().ok
+            bundles.append(write_bundle(tmp_path / f"{number}.zip", auditor.history().audits, auditor.receipts))
+    honest, frozen = bundles
+    return honest, frozen
+
+
+def test_a_fork_is_caught_from_a_receipt_that_the_shown_log_does_not_reach(
+    set_up_holder: TestedHolder, tmp_path: Path
+) -> None:
+    honest, frozen = frozen_and_forked(set_up_holder, tmp_path)
+    for pair in ((honest, frozen), (frozen, honest)):
+        assert "signed two histories" in str(compare_bundles(*pair).fault)
+    found = check_bundle(frozen)
+    assert found.ok
+    assert found.log is not None
+    assert found.log.newer == 1
+    assert "are not in it yet" in found.log.sentence
+    demanding = check_bundle(frozen, witnesses=RequiredWitnesses((), 1))
+    assert not demanding.ok
+    assert "is not covered by the checkpoint in the bundle" in str(demanding.log)
+
+
+def test_a_made_up_bundle_accuses_nobody(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    """Somebody adds a key of their own to a bundle, rewrites an entry and signs: no common key vouches for it."""
+    with (
+        set_up_holder.copied(tmp_path / "holder", log_origin=ORIGIN) as holder,
+        audited(holder, tmp_path / "receipts", above=20.5) as auditor,
+    ):
+        assert auditor.verify().ok
+        honest = write_bundle(tmp_path / "honest.zip", auditor.history().audits, auditor.receipts)
+    manifest, files = read_bundle(honest)
+    forger = Ed25519PrivateKey.generate()
+    keys = SigningKeys.model_validate_json(files["keys.json"])
+    own = SigningKeyPair.of(forger).public_key(valid_from=keys.keys[0].valid_from)
+    entries = bytearray(files["log/entries"])
+    entries[0] ^= 1
+    size = len(entries) // HASH_BYTES
+    leaves = [leaf_hash(bytes(entries[at * HASH_BYTES : (at + 1) * HASH_BYTES])) for at in range(size)]
+    text = Checkpoint(ORIGIN, size, root_of(size, nodes_of(leaves))).text
+    note = SignedNote(text, (SigningNoteKey.of(ORIGIN, forger).sign(text),))
+    files |= {"log/entries": bytes(entries), "log/checkpoint": str(note).encode()}
+    for shown, message in (((*keys.keys, own), "No trusted key vouches"), ((own,), "no signing key in common")):
+        files["keys.json"] = SigningKeys(keys=shown).model_dump_json().encode()
+        listed = manifest.model_copy(update={"files": {name: sha256_name(files[name]) for name in manifest.files}})
+        forged = tmp_path / "forged.zip"
+        with zipfile.ZipFile(forged, "w") as written:
+            for name, content in {**files, "manifest.json": listed.model_dump_json().encode()}.items():
+                written.writestr(name, content)
+        with pytest.raises(ReceiptsDamaged, match=message):
+            compare_bundles(honest, forged)
+
+
+def test_a_log_that_ends_before_an_old_receipt_is_a_fault_for_who_requires_witnesses(
+    set_up_holder: TestedHolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = new_witness(tmp_path / "witness", set_up_holder.settings)
+    with ExitStack() as up:
+        witness = up.enter_context(witnessing(folder))
+        holder = up.enter_context(set_up_holder.copied(tmp_path / "holder", log_origin=ORIGIN, witnesses=(witness,)))
+        published_whole(holder)
+        holder.holder.publisher.close()  # type: ignore[union-attr]
+        auditor = up.enter_context(
+            Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts", witnesses=str(witness.key))
+        )
+        auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="hours", above=20.5)
+        report = auditor.verify()
+        assert (report.ok, states(report)) == (True, ["good, not yet in the public log"])
+        assert report.to_document()["receipts"][0]["state"] == "good, not yet in the public log"
+        monkeypatch.setattr("auditor_client.exchange.receipts.PUBLISHED_AFTER_MAX", timedelta(0))
+        late = auditor.verify()
+    assert not late.ok
+    assert "the holder's public log still ends at entry" in str(late.checks[0].fault)
+
+
+def test_a_log_without_its_witnesses_goes_on_when_the_holder_names_none(
+    set_up_holder: TestedHolder, tmp_path: Path
+) -> None:
+    folder = new_witness(tmp_path / "witness", set_up_holder.settings)
+    with (
+        witnessing(folder) as witness,
+        set_up_holder.copied(tmp_path / "holder", log_origin=ORIGIN, witnesses=(witness,)) as holder,
+    ):
+        published_whole(holder)
+        settings = holder.settings
+    with opened(replace(settings, witnesses=()), set_up_holder.admin_key, set_up_holder.auditor_key) as alone:
+        alone.release(plan(draw=1))
+        published_whole(alone)
+        note = checkpoint_of(alone)
+    assert note is not None
+    assert len(note.signatures) == 1
 
 
 def test_a_bundle_with_the_log_is_published(set_up_holder: TestedHolder, tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ def test_a_log_that_grew_is_cosigned(running: RunningWitness, size: int) -> None
         (body_of(40, 50).replace(b"old 40\n", b"old 40\nAAAA\n"), 400, "is not a SHA-256 hash"),
         (body_of(40, 50).replace(b"old 40\n", b"old 040\n"), 400, "is not the size"),
         (b"old 40\n\n" + str(note_of(50)).encode(), 422, "too short"),
+        (body_of(40, 40).replace(b"old 40\n", b"old 40\n" + base64.b64encode(bytes(32)) + b"\n"), 422, "too long"),
         (b"", 400, "must begin"),
         (b"old 40\n\nnothing", 400, "signature lines"),
         (b"old 40\n\n" + b"x" * BODY_BYTES_MAX, 413, "too large"),
@@ -97,7 +98,7 @@ def test_a_log_that_grew_is_cosigned(running: RunningWitness, size: int) -> None
     ids=[
         "forked", "forked at one size", "another size", "from the beginning", "size behind", "old checkpoint",
         "a stranger's key", "another's signature", "another log", "proof malformed", "size malformed", "no proof",
-        "empty", "no note", "too large",
+        "proof where none is needed", "empty", "no note", "too large",
     ],
 )  # fmt: skip
 def test_anything_else_is_refused_and_forgotten(running: RunningWitness, body: bytes, status: int, words: str) -> None:
@@ -116,13 +117,37 @@ def test_what_was_seen_survives_the_process(running: RunningWitness) -> None:
     assert forked.status_code == 422
 
 
+def test_one_key_signs_one_log_until_another_replaces_it(running: RunningWitness) -> None:
+    restored = f"{ORIGIN}/0123abcd"
+    same_key = SigningNoteKey.of(restored, Ed25519PrivateKey.from_private_bytes(b"1" * 32))
+    with pytest.raises(UnusableWitness, match="already"):
+        running.folder.add(restored, (same_key.verifier,))
+    with pytest.raises(UnusableWitness, match="does not watch another log"):
+        running.folder.add(restored, (same_key.verifier,), replaces="another.example/log")
+    running.folder.add(restored, (same_key.verifier,), replaces=ORIGIN)
+
+    assert running.add(body_of(0, 30, note=note_of(30, origin=restored, key=same_key))).status_code == 200
+    answer = running.add(body_of(40, 50))
+    assert (answer.status_code, "took the place" in answer.text) == (403, True)
+
+
+def test_a_key_that_was_removed_signs_no_more(running: RunningWitness) -> None:
+    running.folder.remove_key(ORIGIN, LOG_KEY.verifier)
+    assert running.add(body_of(40, 50)).status_code == 403
+    with pytest.raises(UnusableWitness, match="does not watch"):
+        running.folder.remove_key(ORIGIN, LOG_KEY.verifier)
+
+
 def test_a_witness_that_forgot_does_not_serve(tmp_path: Path) -> None:
     with pytest.raises(UnusableWitness, match="init"), witnessing(WitnessFolder(tmp_path)):
         pass
     folder = WitnessFolder(tmp_path)
     folder.create("witness.example/one")
     (tmp_path / STATE_FILE).write_text(json.dumps({ORIGIN: {"keys": [], "size": "40", "root": "AA=="}}))
-    with pytest.raises(UnusableWitness, match="Restore it from a copy"), witnessing(folder):
+    with pytest.raises(UnusableWitness, match="new witness with a new name"), witnessing(folder):
+        pass
+    (tmp_path / STATE_FILE).unlink()
+    with pytest.raises(UnusableWitness, match="new witness with a new name"), witnessing(folder):
         pass
 
 

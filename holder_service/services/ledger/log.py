@@ -4,12 +4,13 @@ Entry n of the ledger is leaf n - 1, and the leaf's data are the 32 bytes of the
 with a nonce, so a leaf does not confirm any guess of what the entry says. The holder stores only the checkpoint that
 it published last: the tree follows from the entries. It serves only the part of the tree that this checkpoint covers.
 
-A restore that lost entries begins another history. Its log has another name, which ends with the number of restores.
+A recorded restore begins another history. Its log has another name, which ends with the beginning of the hash of the
+entry that records the restore.
 """
 
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Final
 
 from holder_service.domain.errors import NotFound
@@ -23,20 +24,22 @@ from shared.log.merkle import HASH_BYTES, consistency_proof, leaf_hash, root_of
 from shared.log.notes import BadNote, SignedNote
 from shared.log.tiles import WIDTH, Tile, entry_bundle, nodes_from, subtree_root
 
+NAMED_DIGITS: Final = 8
+"""Of the hash of a restore's entry, in the name of the log after it."""
 NO_LOG: Final = "This holder does not publish its ledger as a log."
 
 
 class LedgerLog:
-    """The log of one ledger; `origin` is its name, before restores are counted."""
+    """The log of one ledger; `origin` is its name before any restore."""
 
     def __init__(self, store: LedgerStore, signer: Signer, *, origin: str, file: Path) -> None:
         self._store = store
         self._signer = signer
         self._origin = origin
         self._file = file
-        self._guard = Lock()
-        self._counted = ledger.EMPTY
-        self._restores = 0
+        self._guard = RLock()
+        self._seen = ledger.EMPTY
+        self._named = ""
         self._roots: dict[tuple[int, int], bytes] = {}
 
     def name(self) -> str:
@@ -133,16 +136,15 @@ class LedgerLog:
         return root_of(size, nodes_from(size, partial(self._hashes, connection)))
 
     def _name(self, connection: Connection) -> str:
-        """The log's name; the restores are counted where they were not yet, and all of another history anew."""
+        """The log's name; what is kept of the tree of another history is forgotten."""
+        head, restore = ledger.head(connection), ledger.newest_restore(connection)
+        name = self._origin if restore is None else f"{self._origin}/{restore.removeprefix('sha256:')[:NAMED_DIGITS]}"
         with self._guard:
-            head = ledger.head(connection)
-            if self._counted.sequence and ledger.hash_at(connection, self._counted.sequence) != self._counted.hash:
-                self._counted, self._restores, self._roots = ledger.EMPTY, 0, {}
-            new = ledger.number_of_restores(connection, after=self._counted.sequence, upto=head.sequence)
-            if new:
+            is_same = not self._seen.sequence or ledger.hash_at(connection, self._seen.sequence) == self._seen.hash
+            if name != self._named or not is_same:
                 self._roots = {}
-            self._counted, self._restores = head, self._restores + new
-            return f"{self._origin}/{self._restores}" if self._restores else self._origin
+            self._seen, self._named = head, name
+        return name
 
     def _hashes(self, connection: Connection, tile: Tile) -> bytes:
         if not tile.level:
@@ -151,13 +153,14 @@ class LedgerLog:
         return b"".join(self._root(connection, tile.level, first + i) for i in range(tile.width))
 
     def _root(self, connection: Connection, level: int, number: int) -> bytes:
-        """The root of a full tile of the level below, kept once it is known."""
-        root = self._roots.get((level, number))
-        if root is None:
-            below = self._hashes(connection, Tile(level - 1, number))
-            root = subtree_root([below[i : i + HASH_BYTES] for i in range(0, len(below), HASH_BYTES)])
-            self._roots[level, number] = root
-        return root
+        """The root of a full tile of the level below, kept once it is known; computed by one thread at a time."""
+        with self._guard:
+            root = self._roots.get((level, number))
+            if root is None:
+                below = self._hashes(connection, Tile(level - 1, number))
+                root = subtree_root([below[i : i + HASH_BYTES] for i in range(0, len(below), HASH_BYTES)])
+                self._roots[level, number] = root
+            return root
 
 
 def _entries(connection: Connection, tile: Tile) -> list[bytes]:

@@ -4,21 +4,21 @@ A release never waits for it: its entry is in a checkpoint some seconds after th
 holder take turns by a lock on a file, and the published checkpoint is a file of the home.
 
 A ledger that lost entries without a recorded restore, or whose entries were changed, gets no further checkpoint: the
-published one is a second anchor. A checkpoint without cosignatures does not replace one that has some. While no
-witness answers, the log therefore ends where it was witnessed last.
+published one is a second anchor. A checkpoint with fewer cosignatures than the published one replaces it only if more
+than half of the witnesses cosigned. While none answers, the log therefore ends where it was witnessed last.
 """
 
 import fcntl
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
-from holder_service.domain.errors import HolderError
 from holder_service.services.ledger.log import LedgerLog
 from holder_service.services.ledger.store import LedgerStore
 from holder_service.settings.holder import Witness
@@ -30,6 +30,8 @@ PUBLISHED_AGAIN_S: Final = 1.0
 """The shortest time between two checkpoints: many entries in a row are published at once."""
 PUBLISHED_AT_LEAST_S: Final = 30.0
 """The longest time until the witnesses are asked again that did not cosign, and entries of other processes found."""
+ANSWERED_S: Final = 15.0
+"""How long a checkpoint waits for the cosignatures of its witnesses."""
 _log = logging.getLogger(__name__)
 
 
@@ -82,17 +84,33 @@ class LogPublisher:
                 return
             note = self._ledger_log.signed(checkpoint)
             cosignatures = self._cosigned(note, before)
-            if not cosignatures and before is not None and len(before.signatures) > 1:
+            if before is not None and len(cosignatures) < self._required(before):
                 return
             self._ledger_log.publish(SignedNote(note.text, (*note.signatures, *cosignatures)))
 
     def _cosigned(self, note: SignedNote, before: SignedNote | None) -> list[Signature]:
         """The cosignatures of all witnesses who cosign; who already did is not asked again."""
-        if not self._witnesses:
-            return []
-        with ThreadPoolExecutor(len(self._witnesses), thread_name_prefix="witness") as pool:
-            cosignatures = pool.map(lambda witness: self._cosignature(witness, note, before), self._witnesses)
-            return [one for one in cosignatures if one is not None]
+        cosignatures: dict[str, Signature] = {}
+
+        def ask(witness: Witness) -> None:
+            cosignature = self._cosignature(witness, note, before)
+            if cosignature is not None:
+                cosignatures[witness.key.name] = cosignature
+
+        # Daemons: a witness that answers a byte now and then must hold up neither the log nor the process's end.
+        threads = [Thread(target=ask, args=(witness,), daemon=True) for witness in self._witnesses]
+        for thread in threads:
+            thread.start()
+        until_s = time.monotonic() + ANSWERED_S
+        for thread in threads:
+            thread.join(max(until_s - time.monotonic(), 0))
+        found = dict(cosignatures)
+        return [found[witness.key.name] for witness in self._witnesses if witness.key.name in found]
+
+    def _required(self, before: SignedNote) -> int:
+        """How many cosignatures a checkpoint needs to replace one: as many, but no more than half of the witnesses."""
+        had = sum(any(witness.key.names(one) for one in before.signatures) for witness in self._witnesses)
+        return min(had, len(self._witnesses) // 2 + 1)
 
     def _cosignature(self, witness: Witness, note: SignedNote, before: SignedNote | None) -> Signature | None:
         earlier = None if before is None else next((one for one in before.signatures if witness.key.names(one)), None)
@@ -114,7 +132,7 @@ class LogPublisher:
             self._wanted.clear()
             try:
                 self.publish()
-            except (OSError, HolderError) as error:
+            except Exception as error:  # noqa: BLE001 - a damaged ledger must not end the thread that says so
                 _log.error("the ledger's log could not be published", extra={"error": type(error).__name__})
             if not self._closed.wait(PUBLISHED_AGAIN_S):
                 self._wanted.wait(PUBLISHED_AT_LEAST_S)

@@ -18,8 +18,8 @@ _TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain":
 _BYTES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
-_TILE_CACHED: Final = "public, max-age=300"
-"""A full tile changes only with a restore, after which the log has another name."""
+_CACHED: Final = "public, max-age=60"
+"""Of a full tile of hashes. It changes only with a restore, after which the log has another name."""
 
 
 @router.get("/checkpoint", response_class=Response, responses=_TEXT, openapi_extra=refusals("not-found"))
@@ -44,7 +44,11 @@ async def log_tile(
     except NoTile as error:
         raise NotFound(str(error)) from None
     content = await run_in_threadpool(_log_of(holder).tile, parsed)
-    return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _TILE_CACHED})
+    return Response(
+        content,
+        media_type="application/octet-stream",
+        headers={"Cache-Control": _CACHED if parsed.is_full else "no-cache"},
+    )
 
 
 def _log_of(holder: Holder) -> LedgerLog:

@@ -124,7 +124,7 @@ def reused(witness: SigningNoteKey) -> PublicLog:
         (log_of(hashes(40), by=(ONE,)), 2, "of 2 of 2 witnesses, and the checkpoint has 1 (witness.example/3)"),
         (log_of(hashes(40), by=(THREE,)), 1, "the checkpoint has 0 (none)"),
         (log_of(hashes(40), by=(ONE, ONE)), 2, "two signatures of 'witness.example/3'"),
-        (log_of(hashes(40), by=(ONE,), seen=NOW + timedelta(minutes=6)), 1, "is from the future"),
+        (log_of(hashes(40), by=(ONE,), seen=NOW + timedelta(minutes=6)), 1, "1 more are from the future"),
         (reused(ONE), 1, "The signature of 'witness.example/3' is false"),
     ],
     ids=["none", "too few", "a stranger", "one twice", "from the future", "made for another log"],
