@@ -16,6 +16,7 @@ from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.kept_chains import statements_of_watches
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import require_marked, signed, signed_as
 from auditor_client.exchange.watch_verification import (
@@ -30,6 +31,7 @@ from auditor_client.report.watch_data import WatchData, watch_data, watch_docume
 from auditor_client.report.watch_gaps import KeptWatch
 from auditor_client.text import first_fault, loss_words
 from shared.contract.datasets import DatasetDescription
+from shared.kinds.releases import Signed
 from shared.kinds.watches import Watch, WatchAnswerRelease, WatchRelease, WatchSkipRelease
 from shared.wire.canonical import canonical_bytes
 
@@ -142,30 +144,20 @@ def kept_watches(receipts: Receipts, dataset: str | None = None) -> tuple[KeptWa
     """
     if not receipts.directory.is_dir():
         return ()
-    keys, made = receipts.pinned(), list[WatchRelease]()
-    answers: dict[str, list[WatchAnswerRelease]] = {}
-    skips: dict[str, list[WatchSkipRelease]] = {}
+    keys, releases = receipts.pinned(), list[Signed]()
     for file in receipts.files():
         try:
-            document = parsed(file.read_bytes(), file.name)
-            release = signed(document, keys)
+            releases.append(signed(parsed(file.read_bytes(), file.name), keys))
         except (OSError, AuditorError):
             continue
-        match release:
-            case WatchRelease():
-                made.append(release)
-            case WatchAnswerRelease():
-                answers.setdefault(release.watch_answer.watch, []).append(release)
-            case WatchSkipRelease():
-                skips.setdefault(release.watch_skip.watch, []).append(release)
     return tuple(
         KeptWatch(
-            one,
-            tuple(sorted(answers.get(one.id, ()), key=lambda answer: answer.version)),
-            tuple(sorted(skips.get(one.id, ()), key=lambda skip: skip.version)),
+            watch,
+            tuple(sorted(answers, key=lambda answer: answer.version)),
+            tuple(sorted(skips, key=lambda skip: skip.version)),
         )
-        for one in sorted(made, key=lambda one: one.created)
-        if (one.rehearsal is None if dataset is None else dataset == one.dataset)
+        for watch, answers, skips in sorted(statements_of_watches(releases), key=lambda one: one.watch.created)
+        if (watch.rehearsal is None if dataset is None else dataset == watch.dataset)
     )
 
 

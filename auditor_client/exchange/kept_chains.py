@@ -6,6 +6,7 @@ a chain together lose what the last one names.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from auditor_client.errors import HolderLied
 from auditor_client.exchange.verification import require
@@ -18,6 +19,14 @@ from shared.privacy.amounts import NO_LOSS
 from shared.wire.problems import PlanRefused
 
 _Chained = Release | WatchRelease | WatchAnswerRelease | WatchSkipRelease
+
+
+class StatementsOfWatch(NamedTuple):
+    """A watch, and what the holder stated about versions of the records: its answers, and which it skipped."""
+
+    watch: WatchRelease
+    answers: list[WatchAnswerRelease]
+    skips: list[WatchSkipRelease]
 
 
 def chain_faults(releases: Iterable[object]) -> dict[str, str]:
@@ -83,17 +92,31 @@ def _require_link(release: Release, earlier: Release) -> None:
     )
 
 
+def statements_of_watches(releases: Iterable[object]) -> list[StatementsOfWatch]:
+    """The watches among some releases, each with its answers and skips, all in the order in which they came."""
+    watches: list[WatchRelease] = []
+    answers: dict[str, list[WatchAnswerRelease]] = {}
+    skips: dict[str, list[WatchSkipRelease]] = {}
+    for release in releases:
+        match release:
+            case WatchRelease():
+                watches.append(release)
+            case WatchAnswerRelease():
+                answers.setdefault(release.watch_answer.watch, []).append(release)
+            case WatchSkipRelease():
+                skips.setdefault(release.watch_skip.watch, []).append(release)
+    return [StatementsOfWatch(watch, answers.get(watch.id, []), skips.get(watch.id, [])) for watch in watches]
+
+
 def _watch_faults(found: Sequence[_Chained]) -> dict[str, str]:
     """Of each watch the last answer, if its answers do not follow one another; else the last skip that does not fit."""
     faults: dict[str, str] = {}
-    for watch in (one for one in found if isinstance(one, WatchRelease)):
-        answers = [one for one in found if isinstance(one, WatchAnswerRelease) and one.watch_answer.watch == watch.id]
+    for watch, answers, skips in statements_of_watches(found):
         try:
             require_own_answers(answers, watch)
         except HolderLied as lie:
             faults[answers[-1].id] = str(lie)
             continue
-        skips = [one for one in found if isinstance(one, WatchSkipRelease) and one.watch_skip.watch == watch.id]
         try:
             require_own_skips(skips, watch, answers)
         except HolderLied as lie:
