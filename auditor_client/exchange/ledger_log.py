@@ -7,7 +7,7 @@ check fetches only what is new.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
@@ -17,7 +17,7 @@ from auditor_client.exchange.holder import HolderClient
 from shared.kinds.releases import LedgerPosition, SigningKeys
 from shared.log.checkpoints import Checkpoint
 from shared.log.merkle import HASH_BYTES, BadProof, leaf_hash, nodes_of, root_of
-from shared.log.notes import BadNote, SignedNote, VerifierKey
+from shared.log.notes import AHEAD_MAX, BadNote, SignedNote, VerifierKey
 from shared.log.tiles import WIDTH, Tile, parse_entry_bundle
 from shared.wire.canonical import sha256_name
 
@@ -27,8 +27,6 @@ CHECKPOINT: Final = "checkpoint"
 ENTRIES: Final = "entries"
 ENTRIES_MAX: Final = 4_000_000
 """128 MB of hashes."""
-AHEAD_MAX: Final = timedelta(minutes=5)
-"""How far the clock of a witness may be ahead of this one's."""
 
 
 @dataclass(frozen=True, slots=True)

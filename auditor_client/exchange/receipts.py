@@ -326,8 +326,14 @@ def _missing_log(saved: PublicLog | None, holder: HolderClient | None, witnesses
         )
         return LogCheck(saved.checkpoint.origin, saved.checkpoint.size, fault=fault)
     if witnesses.needed:
-        missing = "there is no saved log" if holder is None else "the holder does not publish its ledger as a log"
-        return LogCheck("", 0, fault=f"You require witnesses, and {missing}. Ask the holder's administrator.")
+        if holder is None:
+            fault = "You require witnesses, and no log is saved yet. Run `auditor verify` without --offline first."
+        else:
+            fault = (
+                "You require witnesses, and the holder does not publish its ledger as a log. Ask its administrator for "
+                "one, or unset AUDITOR_WITNESSES."
+            )
+        return LogCheck("", 0, fault=fault)
     return None
 
 

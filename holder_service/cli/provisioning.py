@@ -66,7 +66,7 @@ class WantedBudget(WantedAmount):
 
 
 class WantedApproval(_Strict):
-    """How requests about a population are approved; a condition that is not named stays as it is."""
+    """The approval of requests about a population. A condition that the file does not name stays as it is."""
 
     required: bool = True
     days: int = limits.APPROVAL_DAYS_DEFAULT
@@ -95,7 +95,7 @@ class ProvisioningStep:
 
 
 class _Holder:
-    """What there is now, as the interface says it."""
+    """The present state of the holder, as its interface returns it."""
 
     def __init__(self, url: str, key: str) -> None:
         self._at = url, key

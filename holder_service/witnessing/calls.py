@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final, Literal, get_args
 
@@ -11,12 +11,10 @@ import httpx
 from holder_service.settings.holder import Witness
 from holder_service.witnessing.requests import AddCheckpoint
 from shared.log.checkpoints import Checkpoint, parse_size
-from shared.log.notes import BadNote, Signature, SignedNote
+from shared.log.notes import AHEAD_MAX, BadNote, Signature, SignedNote
 
 TIMEOUT_S: Final = 5.0
 ANSWER_BYTES_MAX: Final = 64 * 1024
-AHEAD_MAX: Final = timedelta(minutes=5)
-"""How far the clock of a witness may be ahead of this one's."""
 SIZE_MEDIA_TYPE: Final = "text/x.tlog.size"
 
 

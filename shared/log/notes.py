@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Self
 
 from cryptography.exceptions import InvalidSignature
@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 NOTE_BYTES_MAX: Final = 64 * 1024
 SIGNATURES_MAX: Final = 100
+AHEAD_MAX: Final = timedelta(minutes=5)
+"""How far the clock of a witness may be ahead of the reader's."""
 ED25519: Final = 0x01
 COSIGNATURE: Final = 0x04
 _KEY_BYTES: Final = 32
