@@ -1,8 +1,9 @@
-"""The Merkle tree of RFC 6962: roots, inclusion proofs and consistency proofs.
+"""The Merkle tree of RFC 6962: roots and consistency proofs.
 
 A leaf is hashed as SHA-256(0x00 ‖ data) and an inner node as SHA-256(0x01 ‖ left ‖ right). A tree is read through a
 function that returns the hash of a complete subtree, so a proof reads a logarithmic number of hashes of a large tree.
-Proofs are verified as RFC 9162 (sections 2.1.3.2 and 2.1.4.2) describes.
+Proofs are verified as RFC 9162 (section 2.1.4.2) describes. Nothing here proves that a leaf is in a tree: the auditor
+keeps all leaves, and others make that proof from the tiles.
 """
 
 import hashlib
@@ -46,32 +47,6 @@ def nodes_of(leaves: Sequence[bytes]) -> Node:
     return lambda level, index: levels[level][index]
 
 
-def inclusion_proof(index: int, size: int, node: Node) -> list[bytes]:
-    """Prove that a leaf is in the tree over the first `size` leaves (RFC 6962, section 2.1.1).
-
-    Args:
-        index: The leaf's position, from 0.
-        size: The number of leaves of the tree.
-        node: The tree.
-
-    Raises:
-        ValueError: There is no such leaf.
-    """
-    if not 0 <= index < size:
-        raise ValueError(f"A tree of {size} leaves has no leaf {index}.")
-    proof: list[bytes] = []
-    start, end = 0, size
-    while end - start > 1:
-        middle = start + _split(end - start)
-        if index < middle:
-            proof.append(_subtree(middle, end, node))
-            end = middle
-        else:
-            proof.append(_subtree(start, middle, node))
-            start = middle
-    return proof[::-1]
-
-
 def consistency_proof(first: int, second: int, node: Node) -> list[bytes]:
     """Prove that the tree over the first `first` leaves is a prefix of that over `second` (RFC 6962, section 2.1.2).
 
@@ -95,38 +70,6 @@ def consistency_proof(first: int, second: int, node: Node) -> list[bytes]:
     if not whole:
         proof.append(_subtree(start, end, node))
     return proof[::-1]
-
-
-def verify_inclusion(*, leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> None:
-    """Check that a leaf is in a tree.
-
-    Args:
-        leaf: The leaf's hash.
-        index: Its position, from 0.
-        size: The number of leaves of the tree.
-        proof: As `inclusion_proof` returns it.
-        root: The tree's root.
-
-    Raises:
-        BadProof: It is not, or the proof does not show it.
-    """
-    if not 0 <= index < size:
-        raise BadProof(f"The tree has {size} leaves, and the proof is about leaf {index}.")
-    position, last, computed = index, size - 1, leaf
-    for sibling in proof:
-        if last == 0:
-            raise BadProof("The inclusion proof is too long.")
-        if position & 1 or position == last:
-            computed = node_hash(sibling, computed)
-            while position and not position & 1:
-                position, last = position >> 1, last >> 1
-        else:
-            computed = node_hash(computed, sibling)
-        position, last = position >> 1, last >> 1
-    if last != 0:
-        raise BadProof("The inclusion proof is too short.")
-    if computed != root:
-        raise BadProof("The inclusion proof leads to another root.")
 
 
 def verify_consistency(
