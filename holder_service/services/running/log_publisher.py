@@ -11,7 +11,6 @@ than half of the witnesses cosigned. While none answers, the log therefore ends 
 import fcntl
 import logging
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
+from holder_service.services.ledger.after_commits import AfterCommits
 from holder_service.services.ledger.log import LedgerLog
 from holder_service.services.ledger.store import LedgerStore
 from holder_service.settings.holder import Witness
@@ -44,25 +44,17 @@ class LogPublisher:
         self._witnesses = tuple(witnesses)
         self._lock_file = file.with_name(f"{file.name}.lock")
         self._calls = WitnessCalls()
-        self._guard = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._wanted = threading.Event()
-        self._closed = threading.Event()
+        self._following = AfterCommits(
+            store, self._publish, name="log", again_s=PUBLISHED_AGAIN_S, at_least_s=PUBLISHED_AT_LEAST_S
+        )
 
     def start(self) -> None:
         """Publish now, after each commit of this process, and now and then."""
-        with self._guard:
-            if self._thread is None and not self._closed.is_set():
-                self._store.on_append.append(self._wanted.set)
-                self._thread = threading.Thread(target=self._run, name="log", daemon=True)
-                self._thread.start()
+        self._following.start()
 
     def close(self) -> None:
         """End; the next process publishes what is not published yet."""
-        self._closed.set()
-        self._wanted.set()
-        if self._thread is not None:
-            self._thread.join(timeout=10)
+        self._following.close()
         self._calls.close()
 
     def publish(self) -> None:
@@ -127,15 +119,11 @@ class LogPublisher:
         """Whether a witness did not cosign a note."""
         return not all(any(witness.key.names(one) for one in note.signatures) for witness in self._witnesses)
 
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            self._wanted.clear()
-            try:
-                self.publish()
-            except Exception as error:  # noqa: BLE001 - a damaged ledger must not end the thread that says so
-                _log.error("the ledger's log could not be published", extra={"error": type(error).__name__})
-            if not self._closed.wait(PUBLISHED_AGAIN_S):
-                self._wanted.wait(PUBLISHED_AT_LEAST_S)
+    def _publish(self) -> None:
+        try:
+            self.publish()
+        except Exception as error:  # noqa: BLE001 - a damaged ledger must not end the thread that says so
+            _log.error("the ledger's log could not be published", extra={"error": type(error).__name__})
 
     @contextmanager
     def _alone(self) -> Iterator[bool]:

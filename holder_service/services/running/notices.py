@@ -8,7 +8,6 @@ a file; who dies between a line and the file has the line written once more.
 
 import json
 import logging
-import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from holder_service.domain.notices import EndingKey, LooserLimit, OpenAccount, n
 from holder_service.files.durable import durable_file
 from holder_service.records.files import RecordFiles
 from holder_service.services.accounts.second_officers import open_proposals
+from holder_service.services.ledger.after_commits import AfterCommits
 from holder_service.services.ledger.store import LedgerStore
 from holder_service.services.releases import approvals
 from holder_service.storage import accounts, datasets, ledger, ledger_views
@@ -101,25 +101,17 @@ class NoticeLog:
         self._files = files
         self._thresholds = thresholds
         self._file = home / FILE
-        self._guard = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._wanted = threading.Event()
-        self._closed = threading.Event()
+        self._following = AfterCommits(
+            store, self._look, name="notices", again_s=LOOKED_AGAIN_S, at_least_s=LOOKED_AT_LEAST_S
+        )
 
     def start(self) -> None:
         """Look now, after each commit of this process, and now and then."""
-        with self._guard:
-            if self._thread is None and not self._closed.is_set():
-                self._store.on_append.append(self._wanted.set)
-                self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
-                self._thread.start()
+        self._following.start()
 
     def close(self) -> None:
         """End; the next process finds what is not logged yet."""
-        self._closed.set()
-        self._wanted.set()
-        if self._thread is not None:
-            self._thread.join(timeout=10)
+        self._following.close()
 
     def look(self) -> None:
         """Write the lines that are due, unless another process is at it.
@@ -144,15 +136,11 @@ class NoticeLog:
                 with durable_file(self._file) as file:
                     file.write(json.dumps(after).encode())
 
-    def _run(self) -> None:
-        while not self._closed.is_set():
-            self._wanted.clear()
-            try:
-                self.look()
-            except (OSError, HolderError, KeyError, TypeError, ValueError) as error:  # rows may be damaged
-                _log.error("notices could not be logged", extra={"error": type(error).__name__})
-            if not self._closed.wait(LOOKED_AGAIN_S):
-                self._wanted.wait(LOOKED_AT_LEAST_S)
+    def _look(self) -> None:
+        try:
+            self.look()
+        except (OSError, HolderError, KeyError, TypeError, ValueError) as error:  # rows may be damaged
+            _log.error("notices could not be logged", extra={"error": type(error).__name__})
 
     def _logged(self) -> dict[str, str]:
         """The day on which each notice was logged last, by its identity; nothing of a file that is damaged."""
