@@ -94,6 +94,7 @@ def test_a_changed_row_is_found(victim: TestedHolder, statement: str) -> None:
     assert found.broken_at
 
 
+@pytest.mark.slow
 def test_tables_are_right_while_administrators_change_them(holder: TestedHolder) -> None:
     """Whatever is committed between the replay and the look at the tables is replayed before anything is said."""
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from pydantic import BaseModel
@@ -19,8 +19,15 @@ from auditor_client.findings.reading import ESTIMATORS, Reading
 from shared.wire.canonical import digest, sha256_name
 from tests.contract.audits import SETS, main, pack, unpacked
 
+LONG: Final = {"v1-auditor-second-edition", "v1-auditor-joint"}
+"""Sets whose figures take seconds to compute."""
 
-@pytest.fixture(params=SETS, ids=lambda folder: folder.name)
+
+@pytest.fixture(
+    params=[
+        pytest.param(folder, id=folder.name, marks=[pytest.mark.slow] if folder.name in LONG else []) for folder in SETS
+    ]
+)
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A set's directories, which a test may change."""
     return unpacked(request.param, tmp_path)

@@ -172,6 +172,7 @@ def test_the_unit_closes_the_home_and_starts_the_holder(tmp_path: Path) -> None:
         assert "pafer-holder.service:" not in checked.stderr
 
 
+@pytest.mark.slow
 def test_a_pod_whose_holder_is_set_up_starts_again(tmp_path: Path) -> None:
     """`set-up` runs at each start; `holder init` then refuses, and any other refusal has to stop the pod."""
     text = text_of("kubernetes/base/holder.yaml")

@@ -458,6 +458,7 @@ def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client:
     assert client.get(f"{root}/audits/..%2F..%2Fkeys").status_code == 404
 
 
+@pytest.mark.slow
 def test_the_index_is_sorted_by_its_headings(started: OpenDesk, client: httpx.Client) -> None:
     with started.desk.auditor() as auditor:
         auditor.audit(
@@ -615,6 +616,7 @@ def test_what_cannot_follow_from_an_audit_is_not_offered(started: OpenDesk, clie
     assert "The verdict cannot be watched. A watch compares whom rules over declared columns accept" in of_decisions
 
 
+@pytest.mark.slow
 def test_no_page_can_be_kept_framed_or_scripted_and_none_has_the_key(started: OpenDesk, client: httpx.Client) -> None:
     for path in ("", "/budgets", f"/audits/{started.audit}", f"/audits/{started.audit}/report", "/nothing"):
         answer = client.get(f"{started.desk.door.root}{path}")

@@ -36,6 +36,7 @@ def run(command: list[str], folder: Path, holder: TestedHolder) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_every_command_of_the_curl_page_does_what_it_says(tmp_path: Path, holder: TestedHolder) -> None:
     if missing := [tool for tool in ("curl", "jq") if shutil.which(tool) is None]:
         pytest.skip(f"not here: {', '.join(missing)}")

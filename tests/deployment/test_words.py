@@ -20,6 +20,7 @@ def test_no_word_to_avoid_is_an_identifier() -> None:
     assert avoided_identifiers(sources_of(), avoided_entries()) == []
 
 
+@pytest.mark.slow
 def test_no_class_name_has_two_meanings() -> None:
     twice = classes_named_twice(sources_of([f"{package}/" for package in PRODUCT]))
 
@@ -34,6 +35,7 @@ def test_every_row_of_the_glossary_has_term_meaning_code_and_words_to_avoid() ->
     assert {"place", "told", "moment", "twin"} <= set(avoided_entries())
 
 
+@pytest.mark.slow
 def test_every_name_of_the_glossary_is_in_the_code() -> None:
     defined = {
         name for text in sources_of([f"{package}/" for package in PRODUCT]).values() for name, _ in identifiers(text)

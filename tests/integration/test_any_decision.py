@@ -165,6 +165,7 @@ def test_everything_outlives_a_restart_of_both(tmp_path: Path, people: pd.DataFr
     assert [check.fault for check in check_bundle(bundle).checks] == [None] * 3
 
 
+@pytest.mark.slow
 def test_a_deleted_column_is_gone_and_its_releases_stay(
     auditor: Auditor, holder: TestedHolder, decisions: pd.DataFrame
 ) -> None:

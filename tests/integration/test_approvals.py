@@ -832,6 +832,7 @@ def test_a_request_that_was_not_checked_is_refused_under_the_lock(strict: Tested
         written.result(timeout=60)
 
 
+@pytest.mark.slow
 def test_the_replay_finds_a_request_that_officers_cannot_read_in_full(strict: TestedHolder) -> None:
     column = strict.derive(hidden_behind(1)).json()["id"]
     strict.await_columns()
@@ -878,6 +879,7 @@ def test_what_an_officer_loosens_is_noticed(strict: TestedHolder) -> None:
     assert noticed() == []
 
 
+@pytest.mark.slow
 def test_a_request_that_names_another_document_than_was_declared_is_found(strict: TestedHolder) -> None:
     column = strict.derive(hidden_behind(1)).json()["id"]
     strict.await_columns()

@@ -99,6 +99,7 @@ def test_a_tree_that_differs_in_one_threshold_would_be_noticed(
     assert not within_the_noise(result, model, moved)
 
 
+@pytest.mark.slow
 def test_every_strategy_and_estimator_gives_a_finding(auditor: Auditor, model: Pipeline) -> None:
     for strategy in ("verdict", "rules", "pafer"):
         for estimator in ("posterior", "plug-in"):
@@ -111,6 +112,7 @@ def test_every_strategy_and_estimator_gives_a_finding(auditor: Auditor, model: P
             assert json.loads(result.to_json())["strategy"] == strategy
 
 
+@pytest.mark.slow
 def test_a_plan_spends_nothing_and_an_audit_what_was_quoted_once(
     auditor: Auditor, model: Pipeline, holder: TestedHolder
 ) -> None:

@@ -383,6 +383,7 @@ def test_a_forged_bundle_does_not_hold(bundle: Path, case: str, relisted: bool) 
     assert not check_bundle(bundle).ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "ok"), [("a sentence", True), ("the report", True), ("a figure", False)])
 def test_of_a_bundle_by_other_versions_the_figures_are_compared_alone(bundle: Path, case: str, ok: bool) -> None:
     """Later versions use other words; what was not compared is said."""
@@ -449,6 +450,7 @@ def test_a_plan_shows_every_strategy_and_finds_the_smallest_epsilon(auditor: Aud
         auditor.plan(FOUR_LEAVES, "loans", ["sex"])
 
 
+@pytest.mark.slow
 def test_a_result_is_at_home_in_a_notebook(auditor: Auditor) -> None:
     result = auditor.audit(FOUR_LEAVES, "loans", ["sex", "origin"], "1", metrics=OF_DECISIONS)
 

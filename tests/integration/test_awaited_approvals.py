@@ -186,6 +186,7 @@ def test_looks_that_were_never_answered_can_be_settled_otherwise(officers: Offic
     assert (other.id, other.state) == (one.id, "waiting")
 
 
+@pytest.mark.slow
 def test_every_call_that_spends_waits(officers: Officers, tmp_path: Path) -> None:
     with officers.auditor() as auditor:
         assert "has to approve it" in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))

@@ -122,6 +122,7 @@ def test_the_same_again_is_the_same_column(sqlite_holder: TestedHolder) -> None:
     assert kinds.count("column") == 1
 
 
+@pytest.mark.slow
 def test_sent_again_values_are_the_same_and_others_are_refused(sqlite_holder: TestedHolder) -> None:
     column = linked(sqlite_holder)
     before = sqlite_holder.auditor("GET", f"{COLUMNS}/{column}").json()
@@ -134,6 +135,7 @@ def test_sent_again_values_are_the_same_and_others_are_refused(sqlite_holder: Te
     refused(others, "invalid-records", holder=sqlite_holder)
 
 
+@pytest.mark.slow
 def test_an_id_is_no_digest_that_somebody_else_could_compute(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
     """Two holders call the same column of the same auditor by two ids: it takes the holder's secret."""
     with running_holder(tmp_path / "other") as other:
@@ -259,6 +261,7 @@ def test_another_auditor_cannot_learn_that_a_column_exists(sqlite_holder: Tested
     assert made_again.json()["id"] != column
 
 
+@pytest.mark.slow
 def test_only_auditors_make_columns_and_administrators_see_and_delete_all(sqlite_holder: TestedHolder) -> None:
     holder = sqlite_holder
     column = linked(holder)
@@ -302,6 +305,7 @@ def test_a_plan_before_its_column_is_ready_costs_nothing(sqlite_holder: TestedHo
     assert holder.spent() == "0"
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_the_columns_own_is_unknown(sqlite_holder: TestedHolder) -> None:
     column = sqlite_holder.derive(linked_column(VALUES)).json()["id"]
     other_name = {**asked(column), "columns": {"verdict": column}}
@@ -462,6 +466,7 @@ def test_who_makes_and_deletes_all_day_comes_to_an_end(
     assert sqlite_holder.derive(SCORE).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_column_somebody_changed_behind_the_ledger_is_found(sqlite_holder: TestedHolder) -> None:
     linked(sqlite_holder)
     path = sqlite_holder.settings.database_url.removeprefix("sqlite:///")

@@ -347,6 +347,7 @@ def test_names_that_neither_of_two_models_needs_are_refused(auditor: Auditor) ->
     assert spent(auditor) == before
 
 
+@pytest.mark.slow
 def test_audits_of_one_question_have_no_rules_of_their_own(auditor: Auditor) -> None:
     found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.9")
 

@@ -175,6 +175,7 @@ def test_watches_about_rehearsals_are_not_before_those_about_real_people(big: Te
     assert due_s(big, "register", big.auditor_key, own, last_load(big, "register")) <= 1
 
 
+@pytest.mark.slow
 def test_a_rest_comes_before_each_answer_of_a_free_watch(big: TestedHolder) -> None:
     free = big.open_auditor("watches-and-rests")
     for draw in (1, 2, 3):

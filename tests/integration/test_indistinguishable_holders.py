@@ -149,6 +149,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
     return one, other
 
 
+@pytest.mark.slow
 def test_answers_are_alike_but_for_their_counts(both: tuple[Seen, Seen]) -> None:
     one, other = both
 

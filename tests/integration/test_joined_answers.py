@@ -59,6 +59,7 @@ def releases(result: AuditResult) -> list[str]:
     return [answer.release.id for answer in result.stored.answers]
 
 
+@pytest.mark.slow
 def test_figures_rest_on_every_draw_and_on_other_plans_about_the_same_people(auditor: Auditor) -> None:
     first = auditor.audit(**ASKED, epsilon="0.1")
     second = auditor.audit(**ASKED, epsilon="0.1", draw=2)
@@ -97,6 +98,7 @@ def test_rule_by_rule_draws_make_shares_narrower(auditor: Auditor) -> None:
     assert flipped[1] < 0.9 * flipped[0]
 
 
+@pytest.mark.slow
 def test_answers_that_are_as_exact_together_cost_nothing(auditor: Auditor) -> None:
     """Four answers at 0.1 are as exact as one at 0.2; alone none of them is."""
     for draw in (1, 2, 3, 4):
@@ -111,6 +113,7 @@ def test_answers_that_are_as_exact_together_cost_nothing(auditor: Auditor) -> No
     assert not auditor.audit(**ASKED, epsilon="0.2", strategy="verdict").reused
 
 
+@pytest.mark.slow
 def test_own_data_and_one_counted_group(auditor: Auditor, people: pd.DataFrame) -> None:
     """Where the holder counts one of two groups, every answer has supports of its own."""
     own = people.drop(columns=["sex", "origin"])
@@ -124,6 +127,7 @@ def test_own_data_and_one_counted_group(auditor: Auditor, people: pd.DataFrame) 
     assert all(answer.supports for answer in joined.stored.answers)
 
 
+@pytest.mark.slow
 def test_figures_within_strata_are_joined_too(auditor: Auditor) -> None:
     """The largest of the three quotients is 0.73 on average in 280 simulated pairs of answers, its standard deviation
     0.016: above 0.9 with a chance below 10⁻⁹. At ε = 0.2 it would be about 10⁻⁶.
@@ -143,6 +147,7 @@ def test_figures_within_strata_are_joined_too(auditor: Auditor) -> None:
     assert all(narrower < 0.9 * width for width, narrower in zip(before, after, strict=True))
 
 
+@pytest.mark.slow
 def test_a_reader_computes_joined_figures_again(auditor: Auditor, tmp_path: Path) -> None:
     auditor.audit(**ASKED, epsilon="0.1")
     joined = auditor.audit(**ASKED, epsilon="0.1", draw=2, join=True)
@@ -206,6 +211,7 @@ def test_what_cannot_be_joined_is_refused_before_anything_is_spent(
     assert auditor.budget("loans").spent == spent
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_a_further_draw_would_bring(auditor: Auditor) -> None:
     asked = {**GAUSSIAN, "epsilon": "0.1", "people": 2000}
     auditor.audit(**asked)

@@ -47,6 +47,7 @@ def census(people: pd.DataFrame) -> pd.DataFrame:
     return people.groupby(["origin", "sex"]).size().rename("people").reset_index()
 
 
+@pytest.mark.slow
 def test_totals_make_sizes_exact_and_are_not_sent(auditor: Auditor, census: pd.DataFrame) -> None:
     asked: dict[str, Any] = {"model": FOUR_LEAVES, "dataset": "loans", "sensitive": ["origin", "sex"], "epsilon": "0.2"}
     plain = auditor.audit(**asked)
@@ -65,6 +66,7 @@ def test_totals_make_sizes_exact_and_are_not_sent(auditor: Auditor, census: pd.D
     assert json.loads(known.to_json())["group_totals"]["source"] == SOURCE
 
 
+@pytest.mark.slow
 def test_a_reader_computes_the_figures_again(auditor: Auditor, census: pd.DataFrame, tmp_path: Path) -> None:
     bounds = census.assign(people_min=census["people"] - 20, people_max=census["people"] + 20).drop(columns="people")
     result = auditor.audit(
@@ -116,6 +118,7 @@ def test_totals_and_own_data_together(auditor: Auditor, people: pd.DataFrame) ->
             assert group.size.low == group.size.high == sizes[group.group[0]]
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_table(holder: TestedHolder, census: pd.DataFrame, tmp_path: Path) -> None:
     census.to_csv(tmp_path / "census.csv", index=False)
     (tmp_path / "key").write_text(holder.auditor_key)

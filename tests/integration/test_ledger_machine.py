@@ -553,6 +553,7 @@ def run(examples: int, steps: int) -> None:
     run_state_machine_as_test(LedgerMachine, settings=profile)
 
 
+@pytest.mark.slow
 def test_the_ledger_is_what_fractions_say_under_some_orders_of_events() -> None:
     """Six: twelve take half a minute in one piece. The statistical run tries 500."""
     run(examples=6, steps=40)

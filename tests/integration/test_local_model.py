@@ -88,6 +88,7 @@ def accepts(people: pd.DataFrame) -> "pd.Series[bool]":
     return pd.Series(decisions, index=people.index)
 
 
+@pytest.mark.slow
 def test_an_audit_of_perturbed_groups_costs_nothing_and_finds_the_truth(
     by_origin: AuditResult, holder: TestedHolder, people: pd.DataFrame
 ) -> None:

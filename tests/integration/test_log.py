@@ -259,6 +259,7 @@ def test_a_holder_without_a_log_does_not_satisfy_who_requires_witnesses(
             assert auditor.verify().ok == ok
 
 
+@pytest.mark.slow
 def test_a_forked_ledger_is_caught_from_two_bundles_offline(set_up_holder: TestedHolder, tmp_path: Path) -> None:
     """Two copies of one holder answer two auditors; each bundle holds, and the two together prove the fork."""
     bundles = []
@@ -311,6 +312,7 @@ def frozen_and_forked(set_up_holder: TestedHolder, tmp_path: Path) -> tuple[Path
     return honest, frozen
 
 
+@pytest.mark.slow
 def test_a_fork_is_caught_from_a_receipt_that_the_shown_log_does_not_reach(
     set_up_holder: TestedHolder, tmp_path: Path
 ) -> None:
@@ -397,6 +399,7 @@ def test_a_log_without_its_witnesses_goes_on_when_the_holder_names_none(
     assert len(note.signatures) == 1
 
 
+@pytest.mark.slow
 def test_a_bundle_with_the_log_is_published(set_up_holder: TestedHolder, tmp_path: Path) -> None:
     with (
         set_up_holder.copied(tmp_path / "holder", log_origin=ORIGIN) as holder,

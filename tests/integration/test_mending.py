@@ -107,6 +107,7 @@ def test_a_mended_file_meets_the_ratio_in_truth_and_in_its_own_audit(
     assert "mended from" in after.to_html()
 
 
+@pytest.mark.slow
 def test_the_command_needs_no_holder_and_writes_tree_and_report(
     offered: TestedHolder, model: Path, tmp_path: Path
 ) -> None:

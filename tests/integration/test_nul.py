@@ -33,6 +33,7 @@ def paths_with_nul(path: str) -> Iterator[str]:
         yield path.replace(":path}", "}").format(**values)
 
 
+@pytest.mark.slow
 def test_every_call_refuses_a_nul_in_its_path_and_its_query(holder: TestedHolder) -> None:
     wrong, tried = [], 0
     headers = {"Authorization": f"Bearer {holder.admin_key}"}

@@ -175,6 +175,7 @@ def test_there_is_one_schema_for_each_type_and_every_field_is_described(lasting_
     assert "HTTPValidationError" not in schemas
 
 
+@pytest.mark.slow
 def test_every_operation_has_an_example_that_fits(lasting_holder: TestedHolder) -> None:
     document = contract_of(lasting_holder)
 

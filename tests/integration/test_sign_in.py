@@ -293,6 +293,7 @@ def test_a_console_without_a_provider_takes_keys_alone(
         assert one.get("/console/signed-in?code=x").status == 403
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_sign_ins_on_postgresql(postgres_server: PostgresServer, tmp_path: Path) -> None:
     until = datetime.now(UTC) + timedelta(minutes=5)

@@ -139,6 +139,7 @@ def test_a_holder_that_speaks_of_a_version_twice_is_refused(sqlite_holder: Teste
             require_own_skips(skips, watched.release, watched.answers)
 
 
+@pytest.mark.slow
 def test_an_auditor_has_so_many_open_watches_and_they_are_listed_in_pages(sqlite_holder: TestedHolder) -> None:
     def ask(number: int) -> Any:
         return sqlite_holder.auditor("POST", PATH, json=watch(epsilon="0.001", margin=-1_000_000, draw=number))

@@ -57,6 +57,7 @@ def test_help_of_the_holders_commands_imports_no_server(command: str) -> None:
     assert imported("holder", *command.split(), "--help") == set()
 
 
+@pytest.mark.slow
 def test_a_call_of_a_running_holder_imports_no_server() -> None:
     call = ("admin", "grant", "uni", "reg", "1", "--url", "http://127.0.0.1:9", "--key", "k")
 

@@ -67,6 +67,7 @@ def near(record: dict[str, Value | None], reach: dict[str, int], free: set[str])
     return [other for other in RECORDS if all(close(column, record[column], other[column]) for column in DOMAIN)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(trees(), st.sampled_from([({"age": 2}, set()), ({"age": 1, "hours": 1}, set()), ({"hours": 2}, {"region"})]))
 def test_the_tree_says_exactly_whose_decision_changes_within_reach(

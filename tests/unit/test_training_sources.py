@@ -8,6 +8,7 @@ import pytest
 from checks.training_sources import broken, covariances, kinds_of_people, largest_change, lines
 
 
+@pytest.mark.slow
 def test_every_figure_is_what_is_said_of_it() -> None:
     found = list(lines(people=3, seed=0))
 

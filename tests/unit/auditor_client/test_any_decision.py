@@ -191,6 +191,7 @@ def test_what_does_not_fit_is_refused_before_anybody_is_asked(case: str) -> None
         asked(model, **request)
 
 
+@pytest.mark.slow
 def test_what_a_question_needs_is_made_before_its_price_is_asked(auditor: Auditor, holder: SimulatedHolder) -> None:
     holder.looks = 3
     first = auditor.audit(score(), "register", ["sex"], "0.5")

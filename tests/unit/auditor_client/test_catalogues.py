@@ -37,6 +37,7 @@ def test_templates_are_found_in_programs_and_pages() -> None:
     assert len(found) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "fault"),
     [

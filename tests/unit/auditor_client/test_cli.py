@@ -227,6 +227,7 @@ def test_a_plan_has_the_level_of_the_intervals_that_it_expects(run: Command, mod
     assert narrow["expectation"]["width"] < usual["expectation"]["width"] < joint["expectation"]["width"]
 
 
+@pytest.mark.slow
 def test_what_is_planned_and_compared_is_called_by_the_auditors_word(run: Command, model: Path) -> None:
     word = ["--favourable-word", "left alone"]
 
@@ -238,6 +239,7 @@ def test_what_is_planned_and_compared_is_called_by_the_auditors_word(run: Comman
     assert run("compare", model, model, *QUESTION, "--model-name", "One").code == 2
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_punitive_decision_says_the_true_ratios_as_the_report_will(run: Command, model: Path) -> None:
     planned = run("plan", model, *QUESTION, "--intervention", "punitive", "--people", "442")
 
@@ -276,6 +278,7 @@ def test_an_audit_is_asked_as_its_plan_for_so_many_people_was(run: Command, mode
         assert planned == run("audit", model, *QUESTION, *flags, "--json").document["strategy"], strategy
 
 
+@pytest.mark.slow
 def test_an_epsilon_for_a_width_needs_the_number_of_people(run: Command, model: Path, holder: SimulatedHolder) -> None:
     asked: list[str | Path] = [
         "plan",
@@ -528,6 +531,7 @@ def test_a_lying_holder_is_exit_code_2_and_no_traceback(holder: SimulatedHolder,
     assert "signature" in err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_an_interruption_is_clean(holder: SimulatedHolder, tmp_path: Path) -> None:
     asked, go_on = threading.Event(), threading.Event()
 

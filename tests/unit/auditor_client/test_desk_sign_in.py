@@ -108,6 +108,7 @@ def test_a_person_comes_from_the_sign_in_to_the_budgets_and_out_again(signing: S
     assert not any(secret in pages for secret in ("eyJ", "renewing-", "code-"))
 
 
+@pytest.mark.slow
 def test_a_sign_in_that_ends_amid_a_task_leads_on_from_there_and_back(signing: SignInDesk) -> None:
     desk, root = signing.desk, signing.desk.door.root
     draft = desk.draft("register")

@@ -30,6 +30,7 @@ def every_set(leaves: int) -> BoolArray:
     return np.array(list(itertools.product((False, True), repeat=leaves)), np.bool_)
 
 
+@pytest.mark.slow
 def test_among_all_sets_that_are_shown_few_gain_more() -> None:
     """The search is a heuristic; in nine of ten trees it finds the very best, and elsewhere nearly so."""
     best, found = [], []

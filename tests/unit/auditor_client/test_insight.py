@@ -148,6 +148,7 @@ def test_a_picture_says_what_its_marks_are_and_where_the_threshold_lies(referenc
     assert axis.get_xlabel() == "share with the decision “yes”"
 
 
+@pytest.mark.slow
 def test_a_picture_says_the_level_that_was_asked() -> None:
     (axis,) = audited(reading=Reading(level=0.999, joint=True)).plot().axes
 

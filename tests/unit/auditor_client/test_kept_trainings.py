@@ -42,6 +42,7 @@ def kept(auditor: Auditor) -> Auditor:
     return auditor
 
 
+@pytest.mark.slow
 def test_trainings_are_listed_with_what_they_cost_and_which_version_they_are_of(kept: Auditor) -> None:
     history = kept.history()
     text, page, document = history.summary(), history.to_html(), history.to_document()
@@ -69,6 +70,7 @@ def test_trainings_are_listed_with_what_they_cost_and_which_version_they_are_of(
     assert "6 trainings" in repr(history)
 
 
+@pytest.mark.slow
 def test_a_kept_training_is_computed_again_as_it_was(kept: Auditor) -> None:
     """From its note: with the decisions that were taken then, and no search."""
     for one in kept.history().trainings:
@@ -78,6 +80,7 @@ def test_a_kept_training_is_computed_again_as_it_was(kept: Auditor) -> None:
         assert again.note == one.note
 
 
+@pytest.mark.slow
 def test_a_training_without_its_receipt_is_counted_as_unreadable(kept: Auditor) -> None:
     kept.history().trainings[-1].kept.receipt.unlink()
 
@@ -92,6 +95,7 @@ def bundle_of(kept: Auditor, path: Path) -> Path:
     return write_bundle(path, history.audits, kept.receipts, history.trainings)
 
 
+@pytest.mark.slow
 def test_a_stranger_checks_a_bundle_of_trainings_offline(kept: Auditor, tmp_path: Path) -> None:
     report = check_bundle(bundle_of(kept, tmp_path / "bundle.zip"))
 
@@ -160,6 +164,7 @@ def test_a_bundle_whose_training_was_changed_does_not_hold(auditor: Auditor, tmp
     assert words in report.trainings[0].fault
 
 
+@pytest.mark.slow
 def test_the_commands_list_write_and_check_trainings(kept: Auditor, tmp_path: Path) -> None:
     receipts, file = str(kept.receipts.directory), tmp_path / "bundle.zip"
     environment = {"AUDITOR_RECEIPTS": receipts, "AUDITOR_CONFIG": ""}

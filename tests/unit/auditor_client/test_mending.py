@@ -198,6 +198,7 @@ def test_bounds_hold_for_all_sets_of_leaves_at_once(seed: int) -> None:
     assert held["one"] < 50
 
 
+@pytest.mark.slow
 def test_counts_by_strata_and_by_more_columns_are_added_up(people: list[Person], audit: AuditResult) -> None:
     by_region = audited(FOUR_LEAVES, people=people, metrics=LABELLED, by="region")
 

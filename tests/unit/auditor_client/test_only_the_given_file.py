@@ -294,6 +294,7 @@ def test_skops_reads_no_array_but_those_in_the_file(kind: str, tmp_path: Path) -
     assert not any(NAME in name for name in opened)
 
 
+@pytest.mark.slow
 def test_text_and_json_that_name_a_file_open_none() -> None:
     """In the parameters by which their makers read files: forced splits, data, an earlier model."""
     lightgbm, of_lightgbm = lightgbm_file(0)

@@ -73,6 +73,7 @@ def test_the_forecast_is_within_15_percent_of_what_audits_give(
     assert expectation(asked).width == pytest.approx(answered_width(asked, accepted, sizes, 60), rel=0.15)
 
 
+@pytest.mark.slow
 def test_half_the_noise_would_be_noticed() -> None:
     """The negative control: a forecast at twice the ε is not within 15 % of the audits."""
     asked = question(epsilon="0.1", assumption=Assumption(people=5_000))

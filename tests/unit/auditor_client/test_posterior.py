@@ -266,6 +266,7 @@ def check(parity: ParityEstimate) -> None:
         assert 0 <= group.size.low <= group.size.value <= group.size.high
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(accepted=COUNTS, refused=COUNTS, scale=st.sampled_from([0.1, 1.0, 10.0, 50.0]), everybody=st.booleans())
 def test_figures_are_possible_and_inside_their_intervals(

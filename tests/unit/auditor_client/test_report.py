@@ -404,6 +404,7 @@ def test_no_name_can_turn_the_direction_of_the_text() -> None:
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", turned.summary())
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(PROSE)
 def test_no_name_can_control_a_terminal(text: str) -> None:

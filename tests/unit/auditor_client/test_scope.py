@@ -97,6 +97,7 @@ def test_what_cannot_be_read_in_one_way_is_refused(text: str, refusal: str) -> N
         scope_predicates([text], SCHEMA)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(QuestionRefused):

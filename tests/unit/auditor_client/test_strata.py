@@ -302,6 +302,7 @@ def test_standardised_rates_are_compared_with_a_reference_group() -> None:
     assert against.difference.value == pytest.approx(0.3 - 0.45, abs=0.01)
 
 
+@pytest.mark.slow
 def test_draws_of_strata_do_not_depend_on_each_other() -> None:
     """Of S strata that are alike the mean's interval is narrower by √S; quasi-random draws of two seeds are alike."""
     one = ([300, 400], [700, 600])

@@ -58,6 +58,7 @@ def test_every_form_of_a_result_has_the_strata(audits: dict[str, AuditResult]) -
     json.dumps(document, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_a_region_of_a_table_has_a_name_of_its_own_and_no_tags_in_it(audits: dict[str, AuditResult]) -> None:
     names = re.findall(r'role="region" aria-label="([^"]*)"', audits["verdict"].to_html())
 

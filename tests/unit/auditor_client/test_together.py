@@ -67,6 +67,7 @@ def test_every_interval_of_a_joint_reading_has_one_level_above_the_one_that_was_
     assert joint.reading.level == 0.95
 
 
+@pytest.mark.slow
 def test_it_holds_the_interval_by_itself(joint: AuditResult, single: AuditResult) -> None:
     for wide, narrow in zip(intervals(joint), intervals(single), strict=True):
         assert wide.value == pytest.approx(narrow.value, abs=0.1 * narrow.width + 1e-9)
@@ -164,6 +165,7 @@ def test_shares_of_very_many_rules_are_refused_and_the_rest_holds_together() -> 
     assert with_shares == level_of_report([measurement], shares=None, **asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("draws", "shown"), [(256, False), (16384, True)])
 def test_more_figures_than_draws_show_to_hold_together_have_no_level(draws: int, shown: bool) -> None:
     posterior = Posterior.of(measured([[20] * 40], [[30] * 40]), level=0.95, drawing=Drawing(draws))
@@ -180,6 +182,7 @@ def test_draws_are_a_power_of_two_that_a_level_needs(level: float) -> None:
     assert draws == 65536 or draws * (1 - level) >= 4
 
 
+@pytest.mark.slow
 def test_what_a_score_says_is_part_of_what_holds_together() -> None:
     register = ScoredRegister.invented(5)
     noise = DiscreteLaplaceNoise(scale=10.0)
@@ -244,6 +247,7 @@ def test_the_smallest_epsilon_of_a_joint_reading_is_that_of_its_own_level() -> N
     assert found.request.epsilon_nano > smallest_epsilon(asked, 0.1).request.epsilon_nano
 
 
+@pytest.mark.slow
 def test_an_outlook_has_the_level_that_each_interval_had(joint: AuditResult, single: AuditResult) -> None:
     wide, narrow = outlook(joint), outlook(single)
 

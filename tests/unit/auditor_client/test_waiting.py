@@ -244,6 +244,7 @@ def test_what_waits_for_approval_outlives_the_desk(officer: Officer, model: Path
     assert not list((settings.receipts / "waiting").iterdir()), "no file of a model is left"
 
 
+@pytest.mark.slow
 def test_what_is_outdated_is_asked_again_of_the_records_as_they_are(
     officer: Officer, model: Path, tmp_path: Path
 ) -> None:

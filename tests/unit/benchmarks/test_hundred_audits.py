@@ -21,6 +21,7 @@ def version(accepted: tuple[int, int]) -> Version:
     return Version(1, np.array([counts, 200_000 - counts]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accepted", "verdict", "spent"),
     [((90_000, 100_000), "meets", LOOKS.amounts[0]), ((80_000, 100_000), "undecided", LOOKS.amounts[-1])],

@@ -64,6 +64,7 @@ def test_no_random_set_gets_fewer_classes_than_a_record_has_cells() -> None:
     assert found.unsound == found.needless == 0, SEED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prover", "pairs"),
     [(ignoring_missing_values, 2000), (taking_closed_ends_for_open, 5000), (one_class_for_all, 200)],

@@ -39,6 +39,7 @@ def test_rules_are_disjoint_exactly_if_no_record_matches_both(data: st.DataObjec
     assert common is None or (one.matches(common) and other.matches(common))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.data())
 def test_classes_are_those_of_first_fit_by_definition(data: st.DataObject) -> None:

@@ -138,6 +138,7 @@ def test_each_version_of_the_records_is_joined_with_what_was_sent_once(tmp_path:
 KEYS = st.text(min_size=1, max_size=3).filter(lambda key: "\0" not in key and not set(key) & set('\r\n",'))
 
 
+@pytest.mark.slow
 @given(
     values=st.dictionaries(KEYS.map(lambda key: unicodedata.normalize("NFC", key)), st.integers(0, 100), min_size=1),
     others=st.sets(KEYS.map(lambda key: unicodedata.normalize("NFC", key))),

@@ -13,6 +13,7 @@ from testing.encoded_records import encoded_people
 from testing.invented import plans as invented_plans
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_words_and_walks_match_as_the_rules_do(data: st.DataObject, tmp_path: Path) -> None:

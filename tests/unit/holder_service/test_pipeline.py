@@ -45,6 +45,7 @@ def encoded(source: Path, form: str, cores: int, records_max: int = ROWS) -> byt
     return content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", MEDIA_TYPES)
 def test_the_encoded_file_is_the_same_whoever_works_on_it(registers: Path, form: str) -> None:
     files = {hashlib.sha256(encoded(registers / form, form, cores)).hexdigest() for cores in CORES}

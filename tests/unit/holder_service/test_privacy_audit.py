@@ -143,6 +143,7 @@ def test_the_command_prints_a_finding_for_every_pair_and_mechanism() -> None:
     assert run.exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_one_if_a_fault_is_not_found() -> None:
     """Two draws show nothing, and it says so."""
     run = CliRunner().invoke(

@@ -213,6 +213,7 @@ def test_of_two_bad_lines_the_first_is_reported_whatever_its_column(loader: Load
     assert loader.refusal_of(lambda: loader.csv(content)).startswith("line 3, column 'hours'")
 
 
+@pytest.mark.slow
 def test_lines_are_counted_through_all_pieces_of_a_large_file(loader: Loader) -> None:
     """The file is read in pieces of some megabytes; the bad line is the last but one, a repeated key the last."""
     many = 2 * PIECE_BYTES // 20

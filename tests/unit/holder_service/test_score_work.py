@@ -110,6 +110,7 @@ def registers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Records]:
     return {name: encoded_people(tmp_path_factory.mktemp(name), SCHEMA, some) for name, some in people.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step_nodes", [0, 64], ids=["walked", "chosen"])
 @pytest.mark.parametrize("other", REGISTERS)
 def test_registers_that_differ_in_everything_make_the_same_work(

@@ -58,6 +58,7 @@ def test_scores_are_the_references_bit_for_bit(tmp_path_factory: pytest.TempPath
         assert found(document, records) == expected(document, people)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step_nodes", [0, 64], ids=["walked", "chosen"])
 @pytest.mark.parametrize("size", [1, 7, 40])
 def test_scores_are_the_same_in_chunks_of_every_size_and_in_every_order(

@@ -126,6 +126,7 @@ def require_counted_alike(example: Example, seed: int) -> None:
         assert np.array_equal(counted_in_parts(example, folder, random.Random(seed)), locally)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(example=examples(people_max=60, aggregate=st.just(True)))
 def test_an_aggregate_table_is_counted_as_a_row_for_each_of_its_people(example: Example) -> None:

@@ -29,6 +29,7 @@ def test_of_three_groups_it_is_the_search_s_where_the_decision_meets_and_no_more
         assert found == searched[people] if found > 0 else found >= searched[people]
 
 
+@pytest.mark.slow
 def test_one_person_moves_the_distance_of_large_registers_by_one_at_most() -> None:
     draw = random.Random(16)
     moved = set()

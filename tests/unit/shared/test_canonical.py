@@ -32,6 +32,7 @@ def test_the_bytes_are_those_of_rfc_8785(document: object) -> None:
     assert canonical_bytes(document) == rfc8785.dumps(document)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), documents, max_size=5))
 def test_an_object_put_together_from_its_values_has_the_same_bytes(document: dict[str, object]) -> None:
     members = {name: canonical_bytes(value) for name, value in document.items()}

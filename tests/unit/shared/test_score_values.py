@@ -113,6 +113,7 @@ def test_a_list_says_what_its_first_matching_rule_does_and_a_choice_the_first_of
     assert score_value(choice, BASE) == "first"
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32))
 @settings(max_examples=300)
 def test_arrays_and_reference_agree_on_every_bit(seed: int) -> None:
