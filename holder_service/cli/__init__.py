@@ -17,7 +17,7 @@ from shared.wire.deferred_commands import Deferred, commands_of, deferring
 __all__ = ["app"]
 
 HERE: Final = __name__
-PARTS: Final = ("serving", "drafts", "risk", "calibration", "machine", "publishing", "privacy")
+PARTS: Final = ("serving", "drafts", "risk", "splitting", "calibration", "machine", "publishing", "privacy")
 
 # Typer's own pages for exceptions show local variables, and so keys and passwords.
 app = typer.Typer(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holder_service.cli.calls import clear_errors, fail, own_holder
+from holder_service.cli.declaration_files import read_declaration
 from holder_service.cli.formats import media_type_of, with_format
 from holder_service.cli.output import AsJson, notify, show
 from holder_service.files.core_dumps import forbid_core_dumps
@@ -16,7 +17,6 @@ from holder_service.records.options import RiskOptions
 
 if TYPE_CHECKING:
     from holder_service.records.risk import Risk
-    from shared.contract.datasets import DatasetDeclaration
 
 commands = typer.Typer()
 WARNING = (
@@ -55,7 +55,7 @@ def show_risk(
         if declaration is not None:
             if upload is None:
                 fail("A declaration has no records: give the file of them (--records).")
-            declared = _read(declaration)
+            declared = read_declaration(declaration)
             found = risk_of_file(upload, declared.table, declared.records_max, options, folder=None)
         else:
             found = _of_dataset(str(dataset), upload, options)
@@ -77,23 +77,6 @@ def _of_dataset(name: str, upload: Upload | None, options: RiskOptions) -> "Risk
         own.files.incoming.mkdir(parents=True, exist_ok=True)
         with own.files.in_use():
             return risk_of_file(upload, dataset.schema, dataset.records_max, options, folder=own.files.incoming)
-
-
-def _read(file: Path) -> "DatasetDeclaration":
-    from pydantic import ValidationError
-
-    from holder_service.domain.declarations import located
-    from holder_service.web.edge.problems import validation_refusal
-    from shared.contract.datasets import DatasetDeclaration
-
-    content = file.read_bytes()
-    try:
-        return DatasetDeclaration.model_validate_json(content)
-    except ValidationError as error:
-        _, faults = validation_refusal(error)
-        is_json = not any(one["type"] == "json_invalid" for one in error.errors())
-        text = content.decode() if is_json else ""
-        fail("\n".join([f"{file} is no declaration:", *("  " + located(text, **one) for one in faults)]))
 
 
 def _show(found: "Risk", options: RiskOptions) -> None:

@@ -47,6 +47,7 @@ class PlanSize:
         score_steps: What the scores take for one record that a learner's count works out (`column_times.steps_of`).
         added: At most how many numbers a learner adds up to learn from noisy ones.
         read_again: How many plans like it are read and priced besides: one, where it refines that.
+        shared: How many words of a share are added up for each record: its groups, for each class of cells.
     """
 
     rules: int
@@ -63,6 +64,7 @@ class PlanSize:
     score_steps: int = 0
     added: int = 0
     read_again: int = 0
+    shared: int = 0
 
     @classmethod
     def of(
@@ -156,6 +158,7 @@ class Work:
                 0.3 * size.words + 0.015 * size.predicates + 0.003 * size.values + 0.002 * counts
                 + millions * (5 + 2 * size.columns + 0.008 * size.cuts)
                 + millions * (8 * size.classes + 3 * size.words + 1.4 * size.word_columns + 2 * size.score_steps)
+                + millions * 30 * size.shared
             ),
             noise=2 + sum(NOISE_COUNT_MS[name] * number for name, number in size.counts.items()),
             writing=1 + 0.008 * size.predicates + 0.002 * size.values + 0.01 * size.rules + 0.004 * counts,

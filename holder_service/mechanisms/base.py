@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
+from shared.contract.shares import noisy_word
 from shared.privacy.amounts import NANO_PER_UNIT, Loss
 from shared.privacy.noise import Noise
 
@@ -29,6 +30,19 @@ class Mechanism(Protocol):
 
     def release(self, counts: Sequence[int]) -> list[int]:
         """As many noisy counts as true ones, all in people; any number of them."""
+
+
+def noisy_words(mechanism: Mechanism, words: Sequence[int]) -> list[str]:
+    """Halves of counts with the full noise of a mechanism, modulo 2⁶⁴.
+
+    The noise is drawn by itself, about nobody, and added modulo 2⁶⁴: a sampler's own addition would stop at the largest
+    integer. Each of two holders adds it, so that one alone is enough to keep ε.
+
+    Args:
+        mechanism: One that adds noise that does not depend on the count.
+        words: This holder's halves, as any integers that stand for them modulo 2⁶⁴.
+    """
+    return [noisy_word(word, noise) for word, noise in zip(words, mechanism.release([0] * len(words)), strict=True)]
 
 
 def nano_at_least(amount: float | Fraction) -> int:

@@ -25,6 +25,7 @@ from holder_service.records.matching import WORD_BITS, RuleWords
 from holder_service.records.scored_chunks import ScoredChunks, ScoredColumn
 from holder_service.records.walking import TreeWalk
 from shared.contract.rules import Cell, Rule
+from shared.contract.schema import Schema
 
 LANES_MAX: Final = 16
 TALLIED_KEYS_MAX: Final = 4096
@@ -32,6 +33,7 @@ TALLIED_KEYS_MAX: Final = 4096
 
 _Array = npt.NDArray[Any]
 _Counts = npt.NDArray[np.int64]
+_Words = npt.NDArray[np.uint64]
 
 
 class TrueCounts:
@@ -74,9 +76,12 @@ def count_cells(
         scored: Scores that cells name, worked out for this count alone.
 
     Returns:
-        Counts in people, shape (cells, groups), the groups in the order of `Schema.groups`.
+        Counts in people, shape (cells, groups), the groups in the order of `Schema.groups`. Of records in shares they
+        are this holder's halves of them, modulo 2⁶⁴.
     """
     # One chunk is handed over like many: whether one more record begins another must not be seen.
+    if records.schema.shares is not None:
+        return TrueCounts(added_shares(records, cells, classes, sensitive, scored, each=_threads().map).view(np.int64))
     return TrueCounts(added_counts(records, cells, classes, sensitive, scored, each=_threads().map))
 
 
@@ -111,6 +116,73 @@ def added_counts(
         return counts
 
     return sum(each(count, records.chunks), np.zeros((len(cells), groups.size), dtype=np.int64))
+
+
+def added_shares(
+    records: Records,
+    cells: Sequence[Cell],
+    classes: Sequence[Sequence[int]],
+    sensitive: Sequence[str],
+    scored: Sequence[ScoredColumn] = (),
+    *,
+    each: Callable[[Callable[[Chunk], _Words], Iterable[Chunk]], Iterable[_Words]],
+) -> _Words:
+    """This holder's half of the true counts, modulo 2⁶⁴, shape (cells, groups).
+
+    Who is in a cell follows from public columns alone. Every word of every record is added to some sum, that of the
+    cell or that of nobody's, so the work follows from the number of records and cells.
+
+    Args:
+        records: Records in shares.
+        cells, classes, sensitive, scored, each: As for `added_counts`.
+    """
+    with_scores = ScoredChunks.compiled(records, scored)
+    schema = with_scores.schema
+    records = replace(records, schema=schema)
+    counters = list(_counters(classes, cells, 1, records))
+    combinations = schema.group_count(schema.sensitive)
+
+    def count(chunk: Chunk) -> _Words:
+        chunk = with_scores.of(chunk)
+        if chunk.words is None:
+            raise ValueError("Records with sensitive values were to be counted as shares.")
+        halves = _halves(chunk.words()[:, :combinations])
+        sums = np.zeros((len(cells), combinations), dtype=np.uint64)
+        for counter in counters:
+            for indices, key in counter.keys(chunk):
+                sums[indices] = _added(key, len(indices) + 1, halves)[1:]
+        return sums
+
+    total = sum(each(count, records.chunks), np.zeros((len(cells), combinations), dtype=np.uint64))
+    return _regrouped(total, schema, sensitive)
+
+
+def _halves(words: _Words) -> npt.NDArray[np.float64]:
+    """The lower and the upper 32 bits of some words as doubles, shape (2 · words a person, people).
+
+    A chunk has fewer than 2¹⁵ people, so sums of them stay below 2⁴⁷ and are exact.
+    """
+    return np.ascontiguousarray(words).view("<u4").T.astype(np.float64, order="C")
+
+
+def _added(keys: _Array, size: int, halves: npt.NDArray[np.float64]) -> _Words:
+    """The sum of the words of each key below `size`, modulo 2⁶⁴, shape (size, words a person); lanes as in `_tally`."""
+    lanes = min(max(TALLIED_KEYS_MAX // size, 1), LANES_MAX)
+    keys = keys.astype(np.intp) + _lane_keys(size, lanes)[: len(keys)]
+    added = np.stack([np.bincount(keys, weights=half, minlength=lanes * size) for half in halves])
+    lower_upper = added.reshape(-1, 2, lanes, size).sum(axis=2).astype(np.uint64)
+    words: _Words = (lower_upper[:, 0] + (lower_upper[:, 1] << np.uint64(32))).T
+    return words
+
+
+def _regrouped(sums: _Words, schema: Schema, sensitive: Sequence[str]) -> _Words:
+    """Sums for each combination of all sensitive columns as sums for the groups of some, modulo 2⁶⁴."""
+    number = {group: index for index, group in enumerate(schema.groups(sensitive))}
+    columns = [schema.sensitive.index(name) for name in sensitive]
+    grouped = np.zeros((len(sums), len(number)), dtype=np.uint64)
+    for index, combination in enumerate(schema.groups(schema.sensitive)):
+        grouped[:, number[tuple(combination[column] for column in columns)]] += sums[:, index]
+    return grouped
 
 
 def _tally(keys: _Array, size: int, weights: _Counts | None) -> _Counts:

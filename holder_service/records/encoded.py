@@ -12,15 +12,17 @@ so that the work of a count is the same whatever the records are (ADR 0015):
 It holds no person key and no text, but 64 bits of each key's keyed hash in record order: they lead linked
 values to their records, and no rule can name them. Of an aggregate table it holds how many people each record
 stands for instead, as the integers that a count adds up. A derived column of the same records is one more file,
-with that one column and the same chunks (5-decisions §1). Nothing in this module shows a value, or
-how many records there are.
+with that one column and the same chunks (5-decisions §1). Of a dataset that is shared by two holders it holds no
+sensitive column, but the words of this holder's half, or the seed that they follow from (`records.shares`). Nothing in
+this module shows a value, or how many records there are.
 """
 
 import shutil
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -28,13 +30,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from holder_service.domain.errors import Unavailable
+from holder_service.domain.errors import InvalidRecords, Unavailable
 from holder_service.files.durable import immutable_file
 from holder_service.records.column_codes import CODE, SORTED, code_count, encoded_values, fields_of, fitting
 from holder_service.records.formats import STRICT, RecordFormat, Upload
 from holder_service.records.person_keys import PersonSecret
 from holder_service.records.pipeline import in_order
 from holder_service.records.progress import Report, unseen
+from holder_service.records.shares import SeededWords, ShareFile, Words, words_array, words_of, words_per_person
 from holder_service.records.staging import StagedFile
 from shared.contract.schema import Column, Schema
 from shared.scores.columns import extended
@@ -52,6 +55,8 @@ PERSON: Final = "person"
 """What the field of people's hashed keys is called."""
 WEIGHT: Final = "weight"
 """What the field is called that stands there instead in an aggregate table: how many people a record stands for."""
+WORDS: Final = "words"
+"""What the field of the words of party 2 is called; those of party 1 follow from the seed in the file's metadata."""
 
 _DOUBLE_BYTES: Final = 8
 
@@ -75,6 +80,8 @@ class Chunk:
             others follow, ascending.
         people: 64 bits of the keyed hash of each record's person key, shape (records,); none in an aggregate table.
         weights: How many people each record stands for, shape (records,); `None` where each is one person.
+        words: Gives this holder's half of each record's groups, shape (records, words); `None` where the records have
+            the sensitive values.
     """
 
     index: int
@@ -83,6 +90,7 @@ class Chunk:
     sorted_at: Mapping[str, int]
     people: npt.NDArray[np.uint64]
     weights: npt.NDArray[np.int64] | None
+    words: Callable[[], Words] | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -118,7 +126,8 @@ class Records:
                 "The records were encoded for another declaration or by another version of the holder; they have to be "
                 "loaded again."
             )
-        return cls(schema, file.doubles_by_column(), tuple(file.chunks()), file.metadata[b"secret"].decode())
+        chunks = file.chunks() if schema.shares is None else file.shared_chunks(schema)
+        return cls(schema, file.doubles_by_column(), tuple(chunks), file.metadata[b"secret"].decode())
 
     @classmethod
     def of_arrays(cls, schema: Schema, chunks: Sequence[tuple[int, Mapping[str, _Values]]]) -> "Records":
@@ -204,7 +213,7 @@ def encode_records(
     secret: PersonSecret | None = None,
     hashes: Path | None = None,
     report: Report = unseen,
-) -> None:
+) -> str | None:
     """Check a file of records against the declaration and encode it: all of it, or nothing is left.
 
     Memory is bounded whatever the file's size. Some three times its numbers are needed as disk space
@@ -219,21 +228,61 @@ def encode_records(
         hashes: Where 64 bits of each hash go, sorted.
         report: Is called with how far it is.
 
+    Returns:
+        The id of the split that a file of shares comes from; `None` of any other.
+
     Raises:
         InvalidRecords: Naming the line (CSV; the header is line 1) or the record (Parquet), the column
             and what is expected there; never a value, nor how many records there are.
     """
     secret = secret or PersonSecret.forgotten()
     too_many = said_too_many(schema, records_max)
+    shares = None if schema.shares is None else ShareFile.open(upload, schema)
+    if shares is not None:  # the words are no declared column
+        upload = upload._replace(form=RecordFormat(only_declared=True))
     with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".loading-") as name:
         staged = StagedFile.read(
-            upload, schema, secret=secret, folder=Path(name), records_max=records_max, too_many=too_many,
+            upload, _stored(schema), secret=secret, folder=Path(name), records_max=records_max, too_many=too_many,
             report=report,
         )  # fmt: skip
+        fields, arrays = record_fields(schema, secret.id), record_arrays(schema, staged, report)
+        if shares is not None:
+            fields, arrays = _with_shares(fields, arrays, shares, Path(name) / "words", len(staged))
         with immutable_file(destination) as file:
-            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged, report))
+            _write(file, fields, arrays)
             if hashes is not None and not schema.is_aggregate:
                 shutil.move(staged.keys.sorted_hashes, hashes)
+    return None if shares is None else shares.header.split_id
+
+
+def _stored(schema: Schema) -> Schema:
+    """The columns whose values are in the file; for what reads it, there are no others."""
+    return schema if schema.shares is None else schema.model_copy(update={"columns": schema.public_columns})
+
+
+def _with_shares(
+    fields: pa.Schema, arrays: Generator[list[_Values]], shares: ShareFile, room: Path, people: int
+) -> tuple[pa.Schema, Generator[list[_Values]]]:
+    """The same with this holder's half of the sensitive columns: the seed, or the words of each chunk.
+
+    Raises:
+        InvalidRecords: There are no words, or not those of so many people.
+    """
+    if shares.header.seed is not None:
+        return fields.with_metadata({**fields.metadata, b"seed": shares.header.seed.encode()}), arrays
+    words, per_person = shares.write_words(room), shares.per_person
+    if len(words) != people:
+        raise InvalidRecords("The file has words of other people than its records: split the register again.")
+
+    def chunks() -> Generator[list[_Values]]:
+        begin = 0
+        with closing(arrays):
+            for chunk in arrays:
+                end = begin + len(chunk[0])
+                yield [*chunk, words_array(words[begin:end], per_person)]
+                begin = end
+
+    return fields.append(pa.field(WORDS, words_array(words[:0], per_person).type)), chunks()
 
 
 def said_too_many(schema: Schema, records_max: int) -> str:
@@ -272,7 +321,7 @@ def column_arrays(column: Column, values: _Values) -> list[_Values]:
 
 def record_fields(schema: Schema, secret: str) -> pa.Schema:
     """What records become, encoded; the id of the secret that their people are hashed under goes with them."""
-    fields = [field for column in schema.columns for field in fields_of(column)]
+    fields = [field for column in schema.public_columns for field in fields_of(column)]
     own = pa.field(WEIGHT, pa.int64()) if schema.is_aggregate else pa.field(PERSON, pa.uint64())
     return pa.schema(
         [own, *fields],
@@ -288,7 +337,7 @@ def record_arrays(schema: Schema, staged: StagedFile, report: Report = unseen) -
         some = slice(start, start + CHUNK_RECORDS_MAX)
         encoded = [
             array
-            for column, values in zip(schema.columns, staged.values, strict=True)
+            for column, values in zip(schema.public_columns, staged.values, strict=True)
             for array in encoded_values(column, values[some])
         ]
         return [np.ascontiguousarray(own[some]), *encoded]
@@ -311,7 +360,8 @@ def declaration_digest(declared: Schema | Column) -> bytes:
 def _write(file: BinaryIO, schema: pa.Schema, chunks: Generator[Sequence[_Values]]) -> None:
     with closing(chunks), pa.ipc.new_file(file, schema) as writer:
         for arrays in chunks:
-            writer.write_batch(pa.record_batch([pa.array(array) for array in arrays], schema=schema))
+            columns = [array if isinstance(array, pa.Array) else pa.array(array) for array in arrays]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -347,13 +397,27 @@ class _MappedFile:
         for index in range(self.file.num_record_batches):
             batch = self.file.get_batch(index)
             # Not to_numpy: it imports pandas where that is installed, and the first release would wait seconds for it.
-            views: dict[str, Any] = {name: np.from_dlpack(batch.column(name)) for name in batch.schema.names}
+            names = [name for name in batch.schema.names if name != WORDS]
+            views: dict[str, Any] = {name: np.from_dlpack(batch.column(name)) for name in names}
             sorted_at = {
                 name.removeprefix(SORTED): (view.ctypes.data - self.doubles.ctypes.data) // _DOUBLE_BYTES
                 for name, view in views.items()
                 if name.startswith(SORTED)
             }
             yield _chunk(index, len(batch), views, sorted_at)
+
+    def shared_chunks(self, schema: Schema) -> Iterator[Chunk]:
+        """All chunks with this holder's half of the sensitive columns; pyarrow.ArrowInvalid if the file is damaged."""
+        per_person, seed = words_per_person(schema), self.metadata.get(b"seed")
+        seeded = None if seed is None else SeededWords(bytes.fromhex(seed.decode()), per_person)
+        begin = 0
+        for chunk in self.chunks():
+            if seeded is None:
+                words = partial(words_of, self.file.get_batch(chunk.index).column(WORDS), per_person)
+            else:
+                words = partial(seeded.of, begin, chunk.records)
+            yield replace(chunk, words=words)
+            begin += chunk.records
 
 
 def _chunk(index: int, records: int, views: Mapping[str, Any], sorted_at: Mapping[str, int]) -> Chunk:

@@ -96,7 +96,7 @@ class Engine(Counts, Protocol):
 
     def load(
         self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str, report: Report = unseen
-    ) -> None:
+    ) -> str | None:
         """Check a file and encode it: all of it, or nothing is left.
 
         Args:
@@ -105,6 +105,9 @@ class Engine(Counts, Protocol):
             records_max: How many people the dataset admits.
             name: A new name for the encoded records; the caller holds `RecordFiles.in_use`.
             report: Is called with how far it is, as far as the engine knows.
+
+        Returns:
+            The id of the split that the file comes from; `None` of a file that holds the sensitive values themselves.
 
         Raises:
             InvalidRecords: Naming the line or record, the column and what is expected there; never a value, nor how

@@ -62,12 +62,12 @@ class LocalEngine:
 
     def load(
         self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str, report: Report = unseen
-    ) -> None:
+    ) -> str | None:
         """Encode a file into one of the home, its hashes into another until they are joined."""
         upload = _on_this_machine(source)
         for folder in (self._files.records, self._files.incoming):
             folder.mkdir(parents=True, exist_ok=True)
-        encode_records(
+        return encode_records(
             upload, schema, records_max, self._files.records / name,
             secret=self._files.secret, hashes=self._hashes(name), report=report,
         )  # fmt: skip

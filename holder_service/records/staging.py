@@ -4,8 +4,8 @@ Memory is bounded whatever a file's size. Person keys are hashed as they arrive,
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -79,32 +79,24 @@ class StagedFile:
             InvalidRecords: Naming for each fault, up to a bound, the line (CSV; the header is line 1) or the record
                 (Parquet), the column and what is expected there; never a value, nor how many records there are.
         """
-        reader = _READERS.get(upload.media_type.partition(";")[0].strip().lower())
-        if reader is None:
-            raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
         keys, faults = PersonKeys(folder, secret), Faults()
-        try:
-            parts = reader(upload.path, schema, upload.form, faults, report)
-            with closing(in_order(lambda part: list(_checked_part(part, schema, upload.form)), parts)) as found:
+        with _refusing(faults):
+            with closing(_found(upload, schema, faults, report)) as found:
                 _stage(_at_most(found, records_max, too_many, faults), schema, folder, keys, faults, report=report)
             people = None
             if schema.is_aggregate:
                 people = _mapped(_people_file(folder), np.dtype(np.int64))
                 if int(people.sum()) > records_max:
                     raise faults.refusal("", too_many)
-        except Unreadable as end:
-            raise faults.refusal(end.where, end.what) from None
-        except (pa.ArrowException, MemoryError):  # a text might quote a record
-            raise InvalidRecords("The file cannot be read as what it says it is, or in the memory there is.") from None
         values = [_mapped(_staged(folder, index), value_type(column)) for index, column in enumerate(schema.columns)]
         return cls(keys, people, tuple(values))
 
     def __len__(self) -> int:
-        return len(self.values[0])
+        return len(self.keys.hashes if self.people is None else self.people)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _CheckedPiece:
+class CheckedPiece:
     """A piece, its columns' values, and those among them that do not fit."""
 
     piece: Piece
@@ -112,9 +104,48 @@ class _CheckedPiece:
     unfit: Sequence[_Fault]
 
 
+def checked_pieces(upload: Upload, schema: Schema, *, records_max: int, too_many: str) -> Iterator[CheckedPiece]:
+    """The pieces of a file, checked, for who keeps them elsewhere; whether a key is there twice is not looked at.
+
+    Args:
+        upload, schema, records_max, too_many: As for `StagedFile.read`.
+
+    Raises:
+        InvalidRecords: As for `StagedFile.read`, behind all sound pieces that come before.
+    """
+    faults = Faults()
+    with _refusing(faults), closing(_found(upload, schema, faults, unseen)) as found:
+        for checked in _at_most(found, records_max, too_many, faults):
+            if not faults.found:
+                yield checked
+        faults.check()
+
+
+@contextmanager
+def _refusing(faults: Faults) -> Iterator[None]:
+    """Refuse a file that cannot be read on; no text may quote a record."""
+    try:
+        yield
+    except Unreadable as end:
+        raise faults.refusal(end.where, end.what) from None
+    except (pa.ArrowException, MemoryError):
+        raise InvalidRecords("The file cannot be read as what it says it is, or in the memory there is.") from None
+
+
+def _found(
+    upload: Upload, schema: Schema, faults: Faults, report: Report
+) -> Generator[Sequence[CheckedPiece | _Fault | Unreadable]]:
+    """The parts of a file, checked on several cores, in its order."""
+    reader = _READERS.get(upload.media_type.partition(";")[0].strip().lower())
+    if reader is None:
+        raise InvalidRecords(f"Send the records as {' or '.join(_READERS)}.")
+    parts = reader(upload.path, schema, upload.form, faults, report)
+    return in_order(lambda part: list(_checked_part(part, schema, upload.form)), parts)
+
+
 def _checked_part(
     part: UnsplitPart, schema: Schema, form: RecordFormat
-) -> Iterator[_CheckedPiece | _Fault | Unreadable]:
+) -> Iterator[CheckedPiece | _Fault | Unreadable]:
     """The pieces of a part and its faults, in file order; nothing that other parts are needed for is done here."""
     own, given = Faults(), 0
     try:
@@ -132,8 +163,8 @@ def _checked_part(
 
 
 def _at_most(
-    parts: Iterable[Sequence[_CheckedPiece | _Fault | Unreadable]], records_max: int, too_many: str, faults: Faults
-) -> Iterator[_CheckedPiece]:
+    parts: Iterable[Sequence[CheckedPiece | _Fault | Unreadable]], records_max: int, too_many: str, faults: Faults
+) -> Iterator[CheckedPiece]:
     """The pieces of all parts, as long as they have no more records; faults are noted in their place.
 
     Raises:
@@ -157,7 +188,7 @@ def _at_most(
 
 
 def _stage(
-    pieces: Iterator[_CheckedPiece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults, *, report: Report
+    pieces: Iterator[CheckedPiece], schema: Schema, folder: Path, keys: PersonKeys, faults: Faults, *, report: Report
 ) -> None:
     """Take all records, and append each column's values to a file of its own.
 
@@ -194,7 +225,7 @@ def _stage(
     faults.check()
 
 
-def _checked(piece: Piece, schema: Schema, form: RecordFormat) -> _CheckedPiece:
+def _checked(piece: Piece, schema: Schema, form: RecordFormat) -> CheckedPiece:
     """A piece with its columns' values; those that do not fit are listed record by record in the columns' order."""
     values, unfit = {}, []
     for position, (name, array) in enumerate(piece.columns.items()):
@@ -215,7 +246,7 @@ def _checked(piece: Piece, schema: Schema, form: RecordFormat) -> _CheckedPiece:
             where = f"column {name!r}", f"expected {expected}."
             unfit += [(int(index), position, *where) for index in np.flatnonzero(~fit)[:FAULTS_MAX]]
     faults = [(f"{piece.unit} {piece.first + index}, {column}", text) for index, _, column, text in sorted(unfit)]
-    return _CheckedPiece(piece, values, faults)
+    return CheckedPiece(piece, values, faults)
 
 
 def _staged(folder: Path, index: int) -> Path:

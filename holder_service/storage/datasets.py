@@ -10,6 +10,7 @@ from holder_service.storage.tables import datasets, populations
 from shared.contract.rehearsals import ENDING, Rehearsal
 from shared.contract.relations import Relation
 from shared.contract.schema import Schema
+from shared.contract.shares import Shares
 from shared.wire import canonical
 
 _FIND = select(datasets).where(datasets.c.name == bindparam("called"))
@@ -48,6 +49,7 @@ class Dataset:
             load or the retirement takes it away.
         people_file: The name of the file with keyed hashes of everybody who was ever loaded; it outlives a retirement.
         rehearsal: How its people were invented, where they were: nothing about it is charged.
+        split_id: The split that its records come from, where they are shares.
     """
 
     name: str
@@ -60,6 +62,14 @@ class Dataset:
     retired: bool
     people_file: str | None = None
     rehearsal: Rehearsal | None = None
+    split_id: str | None = None
+
+    @property
+    def shares(self) -> Shares | None:
+        """Which half of the sensitive values its records are; None where they have the values."""
+        if self.schema.shares is None:
+            return None
+        return Shares(split_id=self.split_id if self.version else None, party=self.schema.shares.party)
 
     @property
     def rehearsal_of(self) -> str | None:

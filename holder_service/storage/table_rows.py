@@ -29,6 +29,7 @@ def rows(connection: Connection) -> dict[tuple[str, str], Row]:
         names = ("population", "records_max", "version", "version_last", "records_file", "people_file", "retired")
         found["datasets", dataset.name] = {
             **{name: getattr(dataset, name) for name in names},
+            "split_id": dataset.split_id,
             "schema": schemas[dataset.name],
             "rehearsal": rehearsals[dataset.name],
         }

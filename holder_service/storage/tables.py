@@ -71,6 +71,7 @@ datasets = Table(
     Column("retired", Boolean, nullable=False, default=False),
     Column("people_file", String(80)),
     Column("rehearsal", Text),
+    Column("split_id", String(32)),
 )
 
 dataset_metadata = Table(

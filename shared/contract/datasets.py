@@ -20,6 +20,7 @@ from shared.contract.metadata import DatasetMetadata, UnfitMetadata
 from shared.contract.rehearsals import Rehearsal
 from shared.contract.relations import NeighbouringRelation, Relation
 from shared.contract.schema import Column, PeopleColumn, Schema
+from shared.contract.shares import ShareParty, Shares
 from shared.privacy.amounts import (
     DELTA_NANO_MAX,
     DELTA_NANO_MIN,
@@ -99,6 +100,9 @@ class DatasetDeclaration(RequestModel):
     """Whether rules and scores may name sensitive columns; under `sensitive_attribute` such plans pay more."""
     purpose_required: StrictBool = Field(default=False, exclude_if=lambda required: not required)
     """Whether whoever asks has to say what for: the purpose is entered into the ledger and published."""
+    shares: ShareParty | None = Field(default=None, exclude_if=lambda shares: shares is None)
+    """Which half of the sensitive values is loaded, where another holder has the other half: files are those that
+    `holder split` writes, and the relation is `sensitive_attribute`. Without it the values themselves are loaded."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -118,6 +122,11 @@ class DatasetDeclaration(RequestModel):
                 f"Column {perturbed[0]!r} was perturbed at its source, which protects the group alone: declare the "
                 "relation sensitive_attribute."
             )
+        if self.shares is not None and self.relation != "sensitive_attribute":
+            raise ValueError(
+                f"Shares hide the sensitive values alone, and relation {self.relation} promises more: declare the "
+                "relation sensitive_attribute."
+            )
         if self.metadata is not None and (faults := tuple(self.metadata.faults(self.table))):
             raise UnfitMetadata(faults)
         return self
@@ -127,7 +136,7 @@ class DatasetDeclaration(RequestModel):
         """The columns, and the one that says who a row is."""
         return Schema(
             person_key=self.person_key, people=self.people, columns=self.columns,
-            sensitive_in_rules=self.sensitive_in_rules, purpose_required=self.purpose_required,
+            sensitive_in_rules=self.sensitive_in_rules, purpose_required=self.purpose_required, shares=self.shares,
         )  # fmt: skip
 
 
@@ -277,6 +286,8 @@ class DatasetDescription(ContractModel):
     approval: ApprovalSetting | None = Field(default=None, exclude_if=lambda approval: approval is None)
     """That whatever is asked and was not answered before has to be approved by the holder, who then answers 202 first;
     left out where that is not needed."""
+    shares: Shares | None = Field(default=None, exclude_if=lambda shares: shares is None)
+    """Which half of the sensitive values is here, where another holder has the other half; else left out."""
 
     @property
     def terms(self) -> AccountTerms:
@@ -294,6 +305,7 @@ class DatasetDescription(ContractModel):
         return Schema(
             person_key=self.person_key, people=self.people, columns=self.columns,
             sensitive_in_rules=self.sensitive_in_rules, purpose_required=self.purpose_required,
+            shares=None if self.shares is None else ShareParty(party=self.shares.party),
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationInfo, model_validator
 
 from shared.contract.bands import band_of, band_words, check_bands, plain_starts
+from shared.contract.shares import COLUMN, GROUPS_MAX, ShareParty
 from shared.privacy.amounts import EPSILON_NANO_MAX, NANO_PER_UNIT, Probability, format_nano
 from shared.wire import limits
 from shared.wire.request_model import RequestModel
@@ -214,6 +215,8 @@ class Schema(RequestModel):
     """Whether rules may compare sensitive columns."""
     purpose_required: StrictBool = Field(default=False, exclude_if=lambda required: not required)
     """Whether whoever asks about the people has to say what for."""
+    shares: ShareParty | None = Field(default=None, exclude_if=lambda shares: shares is None)
+    """Which half of the sensitive values the records have, where another holder has the other half."""
     following: tuple[Text, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The derived columns whose values follow from sensitive ones."""
 
@@ -226,7 +229,34 @@ class Schema(RequestModel):
             )
         if sum(column.label for column in self.columns) > 1:
             raise ValueError("At most one column can be the label.")
+        if self.shares is not None:
+            self._check_shares(names)
         return self
+
+    def _check_shares(self, names: Sequence[str]) -> None:
+        """Refuse what no half can say: only sums over people of whole combinations of values are linear."""
+        if self.is_aggregate:
+            raise ValueError("Shares are of one person a row: name person_key, and leave people out.")
+        if COLUMN in names:
+            raise ValueError(f"No column of a dataset with shares is called {COLUMN!r}: rename it.")
+        if self.sensitive_in_rules:
+            raise ValueError("No holder of shares has anybody's sensitive values: leave out sensitive_in_rules.")
+        for name in self.sensitive:
+            column = self.by_name[name]
+            if column.randomised_response is not None:
+                raise ValueError(f"Column {name!r}: its reports would be shared without noise. Leave out shares.")
+            if not column.group_values:
+                raise ValueError(f"Column {name!r} has no finite list of values to share: declare bands_from.")
+        if (groups := self.group_count(self.sensitive)) > GROUPS_MAX:
+            raise ValueError(
+                f"The sensitive columns make {groups} groups, missing values included, and at most {GROUPS_MAX} are "
+                "shared: declare fewer columns, categories or bands."
+            )
+
+    @property
+    def public_columns(self) -> tuple[Column, ...]:
+        """The columns whose values are in the records: all, or those that are not sensitive where these are shared."""
+        return tuple(column for column in self.columns if self.shares is None or not column.sensitive)
 
     @property
     def is_aggregate(self) -> bool:

@@ -20,6 +20,7 @@ from pydantic import Field, StrictInt, model_validator
 from shared.contract.repeated_predicates import counted, read_alike_once
 from shared.contract.rules import Cell, Predicate
 from shared.contract.schema import Group, Schema
+from shared.contract.shares import Shares
 from shared.kinds.quotes import QuoteBase
 from shared.kinds.requests import ReleaseRequest
 from shared.kinds.summaries import RequestSummary, SummaryFact, SummaryPart, draw_facts
@@ -74,6 +75,8 @@ Mechanism = Annotated[Laplace | Gaussian | Exponential | RandomisedResponse, Fie
 
 def mechanism_names(schema: Schema) -> tuple[str, ...]:
     """The mechanisms that a plan about a dataset may name."""
+    if schema.shares is not None:
+        return ("laplace", "gaussian")
     perturbed = any(column.randomised_response is not None for column in schema.columns)
     return ("laplace", "gaussian", "exponential", *(["randomised_response"] if perturbed else []))
 
@@ -256,6 +259,7 @@ class Plan(ReleaseRequest):
                     "sensitive",
                 )
         self._check_responses(schema)
+        self.require_shareable(schema)
         counts = schema.group_count(self.sensitive) * sum(len(batch.cells) for batch in self.batches)
         if counts > limits.COUNTS_PER_PLAN_MAX:
             raise TooLarge(what="counts (cells times groups)", limit=limits.COUNTS_PER_PLAN_MAX)
@@ -265,6 +269,28 @@ class Plan(ReleaseRequest):
                     predicate.check(schema, "")
                 except PlanRefused:
                     predicate.check(schema, f"batches[{index}].cells[{batch.first_with(predicate)}]")
+
+    def require_shareable(self, schema: Schema) -> None:
+        """Refuse what a half of a count cannot be answered by, where the schema has shares: only added noise adds up.
+
+        Raises:
+            InvalidPlan: Naming the batch and the mechanism, or `refines`.
+        """
+        if schema.shares is None:
+            return
+        for index, batch in enumerate(self.batches):
+            if not isinstance(batch.mechanism, Laplace | Gaussian):
+                raise InvalidPlan(
+                    f"Each of two holders has a half of every count, and mechanism {batch.mechanism.name!r} adds no "
+                    "noise that could be added to it. Name laplace or gaussian.",
+                    f"batches[{index}].mechanism",
+                )
+        if self.refines is not None:
+            raise InvalidPlan(
+                "Answers in shares are not refined. Send the plan without `refines`, with another `draw`, and join "
+                "both answers.",
+                "refines",
+            )
 
     def _check_responses(self, schema: Schema) -> None:
         """Refuse to count without noise by a column that was not perturbed at its source."""
@@ -321,6 +347,8 @@ class Quote(QuoteBase):
 
     batches: tuple[BatchQuote, ...]
     """The price of each batch, in the plan's order."""
+    shares: Shares | None = Field(default=None, exclude_if=lambda shares: shares is None)
+    """Which half of every count an answer holds, where another holder has the other half; else left out."""
 
     @property
     def part_facts(self) -> Mapping[str, tuple[SummaryFact, ...]]:

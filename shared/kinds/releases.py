@@ -21,13 +21,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from pydantic import Field, PlainSerializer
+from pydantic import Field, PlainSerializer, model_validator
 
 from shared.contract.rehearsals import Rehearsed
+from shared.contract.shares import Shares, ShareWord
 from shared.kinds.plans import BatchQuote, Plan
 from shared.kinds.requests import ReleaseRequest
 from shared.privacy.amounts import NO_LOSS, Loss
@@ -49,8 +50,18 @@ class ReleasedCell(ContractModel):
 
     id: str
     """The cell's id in the plan."""
-    counts: tuple[int, ...]
-    """A noisy count for each group (or each counted group), in people; noise may make it negative."""
+    counts: tuple[int, ...] = Field(default=(), exclude_if=lambda counts: not counts)
+    """A noisy count for each group (or each counted group), in people; noise may make it negative. Left out of an
+    answer in shares."""
+    shares: tuple[ShareWord, ...] | None = Field(default=None, exclude_if=lambda shares: shares is None)
+    """Instead of counts, of a dataset that is shared by two holders: this holder's half of each noisy count, modulo
+    2⁶⁴. The answers of both add up to counts whose noise is the sum of both noises."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if bool(self.counts) == bool(self.shares):
+            raise ValueError("A cell has counts, or halves of counts.")
+        return self
 
 
 class ReleasedBatch(BatchQuote):
@@ -130,6 +141,16 @@ class Answer(AnswerToRequest):
     """The plan in canonical form, pinned to the version."""
     batches: tuple[ReleasedBatch, ...]
     """The price, noise and noisy counts of each batch, in the plan's order."""
+    shares: Shares | None = Field(default=None, exclude_if=lambda shares: shares is None)
+    """Which half of every count it holds, where another holder has the other half; else left out."""
+
+    @property
+    def fault(self) -> str | None:
+        """What contradicts the rest of it: as of every answer, and counts where it says that they are halves."""
+        shared = self.shares is not None
+        if any((cell.shares is not None) != shared for batch in self.batches for cell in batch.cells):
+            return "it has counts where it says that they are halves, or the reverse"
+        return super().fault
 
     @property
     def loss(self) -> Loss:

@@ -173,5 +173,6 @@ def extended(schema: Schema, columns: Mapping[str, Column], *, reads: Mapping[st
         people=schema.people,
         columns=(*schema.columns, *derived),
         sensitive_in_rules=schema.sensitive_in_rules,
+        shares=schema.shares,
         following=(*schema.following, *following),
     )

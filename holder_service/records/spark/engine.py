@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from holder_service.domain.errors import Unavailable, VersionGone
+from holder_service.domain.errors import InvalidRecords, Unavailable, VersionGone
 from holder_service.files.durable import durable_file
 from holder_service.records import file_urls
 from holder_service.records.counting import TrueCounts
@@ -113,8 +113,10 @@ class SparkEngine:
 
     def load(
         self, source: Upload | RecordsUrl, schema: Schema, *, records_max: int, name: str, report: Report = unseen
-    ) -> None:
-        """Have the parts of a source encoded, then all keys compared."""
+    ) -> str | None:
+        """Have the parts of a source encoded, then all keys compared; shares are not."""
+        if schema.shares is not None:
+            raise InvalidRecords("A cluster does not count shares: load them where HOLDER_ENGINE is local.")
         encoding = tasks.Encoding(schema, self._files.secret, source.form)
         self._files.records.mkdir(parents=True, exist_ok=True)
         self._hidden(self._files.records, name).touch(mode=0o600)
@@ -132,6 +134,7 @@ class SparkEngine:
             self.forget(name)
             self._take_away(name)
             raise
+        return None
 
     def _encode(
         self, source: Upload | RecordsUrl, encoding: tasks.Encoding, name: str, report: Report

@@ -85,6 +85,16 @@ class Declared:
     warnings: tuple[str, ...]
 
 
+def require_values(dataset: Dataset, what: str) -> None:
+    """Refuse what no half of the sensitive values can answer.
+
+    Raises:
+        Conflict: The dataset holds shares; `what` is a sentence about that.
+    """
+    if dataset.schema.shares is not None:
+        raise Conflict(f"Dataset {dataset.name!r} holds shares: another holder has the other half. {what}")
+
+
 def require_real(dataset: Dataset, what: str) -> None:
     """Refuse to do with invented people what is for real ones.
 
@@ -125,8 +135,8 @@ def declare(
         Forbidden: It states another cap than there is, and the actor may set none.
         AlreadyCharged: Relation, person key, kind of account, what a row is, or the population's sensitive columns
             would change after a charge.
-        Conflict: It would move to another population, change what its population's other datasets rest on, or have
-            columns that they contradict.
+        Conflict: It would move to another population, change what its population's other datasets rest on, have
+            columns that they contradict, or hold another half than was loaded.
     """
 
     def work(transaction: Transaction) -> tuple[Declared, Sequence[StoredColumn]]:
@@ -136,6 +146,7 @@ def declare(
         _require_free_name(name, before)
         population = population_for(transaction, name, declaration, before)
         _require_rows_alike(transaction.connection, declaration.table, before)
+        _require_one_half(declaration.table, before)
         record_population(
             transaction, actor, population, with_cap(transaction, population, declaration, sets_cap), name
         )
@@ -150,6 +161,7 @@ def declare(
             version=None, version_last=before.version_last if before else 0,
             records_file=before.records_file if before else None,
             people_file=before.people_file if before else None,
+            split_id=before.split_id if before else None,
         )  # fmt: skip
         # The deadline that hides how many records there are is made for `records_max`: there may not be more.
         if (
@@ -305,8 +317,8 @@ def write_words(transaction: Transaction, actor: str, dataset: Dataset, words: D
 
 def _encoded_alike(before: Schema, after: Schema) -> bool:
     """Whether records that were loaded for one declaration are as they would be for another."""
-    return (before.row_column, before.is_aggregate, before.columns) == (
-        after.row_column, after.is_aggregate, after.columns,
+    return (before.row_column, before.is_aggregate, before.columns, before.shares) == (
+        after.row_column, after.is_aggregate, after.columns, after.shares,
     )  # fmt: skip
 
 
@@ -319,3 +331,14 @@ def _require_rows_alike(connection: Connection, after: Schema, before: Dataset |
             "Losses were charged, so it can no longer change whether a row of this dataset represents "
             "one person or several. Declare another dataset of the same population."
         )
+
+
+def _require_one_half(after: Schema, before: Dataset | None) -> None:
+    """Refuse to make another half, or values, of what was loaded: one place would then have had both."""
+    if before is None or before.version_last == 0 or before.schema.shares == after.shares:
+        return
+    held = "sensitive values" if before.schema.shares is None else f"the half of party {before.schema.shares.party}"
+    raise Conflict(
+        f"Records of dataset {before.name!r} were loaded with {held}, so `shares` can no longer change. Declare "
+        "another dataset, of the same population if the people are the same."
+    )

@@ -14,7 +14,7 @@ from holder_service.records.formats import Upload
 from holder_service.records.local_engine import LocalEngine
 from holder_service.records.options import RiskOptions
 from holder_service.records.risk import Risk, risk_of
-from holder_service.services.datasets.datasets import encoded_version
+from holder_service.services.datasets.datasets import encoded_version, require_values
 from holder_service.storage.datasets import Dataset
 from shared.contract.schema import Schema
 
@@ -24,9 +24,10 @@ def risk_of_loaded(dataset: Dataset, engine: Engine, options: RiskOptions) -> Ri
 
     Raises:
         NoRecords: Nothing is loaded.
-        Conflict: The records are on a cluster, which gives nobody single records.
+        Conflict: The records are on a cluster, which gives nobody single records; or they are shares.
         InvalidRequest: The options do not fit the dataset.
     """
+    require_values(dataset, "Look at the register before it is split (--declaration, --records).")
     if dataset.version is None:
         raise NoRecords(f"Dataset {dataset.name!r} has no records. Give the file that you want to load (--records).")
     if not isinstance(engine, LocalEngine):
@@ -52,7 +53,10 @@ def risk_of_file(
     Raises:
         InvalidRecords: The file does not fit the declaration.
         InvalidRequest: The options do not fit the declaration.
+        Conflict: The declaration is of shares.
     """
+    if schema.shares is not None:
+        raise Conflict("A file of shares has no sensitive values: give the register, and a declaration without shares.")
     with tempfile.TemporaryDirectory(dir=folder, prefix="holder-risk-", ignore_cleanup_errors=True) as name:
         encoded = Path(name) / "encoded"
         load_records(upload.path, upload.media_type, schema, records_max, encoded, form=upload.form)

@@ -39,6 +39,7 @@ class PlanKind(HolderKind[Plan, PricedPlan]):
 
     def refined(self, connection: Connection, request: Plan, dataset: Dataset, *, auditor: str) -> Refined | None:
         """Find the release that a plan names in `refines`."""
+        request.require_shareable(dataset.schema)
         return None if request.refines is None else refining.find(connection, request, dataset, auditor=auditor)
 
 

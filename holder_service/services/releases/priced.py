@@ -7,15 +7,17 @@ from typing import Self
 from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_ms
 from holder_service.domain.errors import Conflict
 from holder_service.domain.pricing import BatchPrice, entered, price
-from holder_service.mechanisms.base import Mechanism
+from holder_service.mechanisms.base import Mechanism, noisy_words
 from holder_service.mechanisms.calibration import mechanism_of
 from holder_service.mechanisms.refining import refined as refined_mechanism
 from holder_service.records.engines import Counts
+from holder_service.records.shares import words_per_person
 from holder_service.services.datasets.datasets import encoded_version
 from holder_service.services.releases.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
 from shared.contract.relations import NeighbouringRelation
+from shared.contract.rules import Cell
 from shared.contract.schema import Group, Schema
 from shared.kinds.plans import BatchQuote, Plan, Quote
 from shared.kinds.refining import require_refines
@@ -142,6 +144,8 @@ class PricedPlan:
             cost, len(groups), band_cuts=_band_cuts(schema, plan.sensitive), sensitive=plan.sensitive,
             derived={column.definition.column.name for column in columns}, refining=refined is not None,
         )  # fmt: skip
+        if schema.shares is not None:
+            size = replace(size, shared=words_per_person(schema) * size.classes)
         require_bounded(size, records_max=dataset.records_max)
         batches = tuple(
             PricedBatch(
@@ -180,12 +184,12 @@ class PricedPlan:
         """What its quote says."""
         return Quote(
             dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
-            batches=tuple(batch.quoted(self.groups, self.terms) for batch in self.batches),
+            batches=tuple(batch.quoted(self.groups, self.terms) for batch in self.batches), shares=self.dataset.shares,
         )  # fmt: skip
 
     def answer(self, head: AnswerToRequest, engine: Counts) -> Answer:
         """Count every batch and add its noise."""
-        return Answer(**dict(head), plan=self.asked, batches=self._noisy_batches(engine))
+        return Answer(**dict(head), plan=self.asked, batches=self._noisy_batches(engine), shares=self.dataset.shares)
 
     def _noisy_batches(self, engine: Counts) -> tuple[ReleasedBatch, ...]:
         version = encoded_version(self.dataset, self.columns)
@@ -193,13 +197,22 @@ class PricedPlan:
         for batch in self.batches:
             cells, groups = batch.batch.cells, len(batch.counted_groups or self.groups)
             true_counts = engine.count(version, cells, batch.classes, self.asked.sensitive)
-            noisy = batch.mechanism.release(true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist())
-            answered = tuple(
-                ReleasedCell(id=cell.id, counts=tuple(noisy[index * groups : (index + 1) * groups]))
-                for index, cell in enumerate(cells)
-            )
+            counted = true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist()
+            if self.dataset.schema.shares is None:
+                answered = _cells(cells, "counts", batch.mechanism.release(counted))
+            else:
+                answered = _cells(cells, "shares", noisy_words(batch.mechanism, counted))
             released.append(ReleasedBatch.of(batch.quoted(self.groups, self.terms), answered))
         return tuple(released)
+
+
+def _cells(cells: Sequence[Cell], member: str, noisy: Sequence[int | str]) -> tuple[ReleasedCell, ...]:
+    """The noisy numbers of some cells, each cell's under the member of its answer."""
+    groups = len(noisy) // len(cells)
+    return tuple(
+        ReleasedCell.model_validate({"id": cell.id, member: tuple(noisy[index * groups : (index + 1) * groups])})
+        for index, cell in enumerate(cells)
+    )
 
 
 def _require_sum(terms: AccountTerms) -> None:

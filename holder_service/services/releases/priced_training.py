@@ -63,6 +63,12 @@ class PricedTraining:
             TooLarge: Counting for it would take too long.
         """
         training.check(dataset.schema)
+        if dataset.schema.shares is not None:
+            raise InvalidPlan(
+                "This dataset does not offer trainings: it holds shares, and a half of a count teaches nothing. "
+                "Request counts with a plan.",
+                "algorithm",
+            )
         if relation.name == "sensitive_attribute":
             raise InvalidPlan(
                 "This dataset does not offer trainings: its relation is `sensitive_attribute`, and the "

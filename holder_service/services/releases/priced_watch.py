@@ -53,6 +53,12 @@ class PricedWatch:
             TooLarge: Counting for it would take too long.
         """
         watch.check(dataset.schema)
+        if dataset.schema.shares is not None:
+            raise InvalidPlan(
+                "This dataset does not offer watches: it holds shares, and no half of a count says how far a verdict "
+                "is. Request counts of each version with a plan.",
+                "verdict",
+            )
         plan = PricedPlan.of(watch.counted(), dataset, relation, terms=terms)
         if len(plan.batches[0].classes) != 1:
             raise InvalidPlan(

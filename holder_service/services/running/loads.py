@@ -64,7 +64,8 @@ def load(
     Raises:
         NotFound: The dataset is unknown.
         InvalidRecords: The file does not fit the declaration.
-        Conflict: The declaration changed while the file was read; or the dataset is a rehearsal, and gets no records.
+        Conflict: The declaration changed while the file was read; the dataset is a rehearsal, and gets no records; or
+            another dataset here has the other half of the same split.
     """
     dataset = read_dataset(store, name)
     require_real(dataset, _NO_RECORDS)
@@ -89,7 +90,7 @@ def load_into(
     encoded = secrets.token_hex(16)
     people: str | None = None
     try:
-        engine.load(upload, dataset.schema, records_max=dataset.records_max, name=encoded, report=report)
+        split_id = engine.load(upload, dataset.schema, records_max=dataset.records_max, name=encoded, report=report)
         report("joining-keys")
         with files.joining():
             earlier = read_dataset(store, name).people_file
@@ -97,7 +98,7 @@ def load_into(
             people = earlier if dataset.schema.is_aggregate else engine.join(encoded, earlier)
             version, replaced, derived = store.commit(
                 lambda transaction: _record_version(
-                    transaction, actor, dataset, encoded=encoded, people=people, pace=pace
+                    transaction, actor, dataset, encoded=encoded, people=people, split_id=split_id, pace=pace
                 )
             )
             files.remove(records=replaced.records_file, people=None if people == earlier else earlier)
@@ -123,25 +124,48 @@ def under_way(store: LedgerStore, files: RecordFiles, name: str) -> tuple[LoadSt
 
 
 def _record_version(
-    transaction: Transaction, actor: str, dataset: Dataset, *, encoded: str, people: str | None, pace: Pace
+    transaction: Transaction,
+    actor: str,
+    dataset: Dataset,
+    *,
+    encoded: str,
+    people: str | None,
+    split_id: str | None,
+    pace: Pace,
 ) -> tuple[int, Dataset, tuple[StoredColumn, ...]]:
     """Make encoded records the current version; gives its number, and dataset and derived columns as they were."""
     now = require_dataset(transaction.connection, dataset.name)
     if (now.schema, now.records_max) != (dataset.schema, dataset.records_max):
         raise Conflict("The dataset's declaration changed while its records were read. Load them again.")
+    if split_id is not None:
+        _require_other_half_elsewhere(transaction, now, split_id)
     version = now.version_last + 1
-    after = replace(now, version=version, version_last=version, records_file=encoded, people_file=people)
+    after = replace(
+        now, version=version, version_last=version, records_file=encoded, people_file=people, split_id=split_id
+    )
+    named = {"records_file": encoded, "people_file": people}
     datasets.put(transaction.connection, after)
     transaction.append(
         Event(
             "records", actor, population=now.population, dataset=now.name, subject=str(version),
             cap=ledger.population_balance(transaction.connection, now.population),
-            detail={"records_file": encoded, "people_file": people},
+            detail=named if split_id is None else {**named, "split_id": split_id},
         )
     )  # fmt: skip
     for kind in HOLDER_KINDS.values():
         kind.after_load(transaction, after, pace)
     return version, now, begin_again(transaction, after, pace)
+
+
+def _require_other_half_elsewhere(transaction: Transaction, dataset: Dataset, split_id: str) -> None:
+    """Refuse the second half of a split: who has both halves has everybody's values."""
+    for other in datasets.every(transaction.connection):
+        if other.split_id == split_id and other.schema.shares != dataset.schema.shares:
+            raise Conflict(
+                f"Dataset {other.name!r} of this holder has the other half of this split, so whoever can read both "
+                "has everybody's sensitive values. Nothing was loaded. Delete the file here, and split the register "
+                "again: both halves were in one place."
+            )
 
 
 def _is_current(store: LedgerStore, name: str, records_file: str) -> bool:

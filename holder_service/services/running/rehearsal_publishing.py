@@ -14,7 +14,7 @@ from holder_service.domain.ledger import Balance, Event
 from holder_service.records.faults import FAULTS_MAX
 from holder_service.records.invented import write_invented
 from holder_service.services.datasets.column_jobs import delete_unfit, remove_files
-from holder_service.services.datasets.datasets import require_dataset, require_real, write_words
+from holder_service.services.datasets.datasets import require_dataset, require_real, require_values, write_words
 from holder_service.services.ledger.store import Transaction
 from holder_service.services.running.holder import Holder
 from holder_service.services.running.loads import load_into
@@ -68,6 +68,7 @@ def _declare(
     connection = transaction.connection
     real = require_dataset(connection, of)
     require_real(real, "Name the dataset of real people that is to be rehearsed.")
+    require_values(real, "It has no rehearsal. Declare a dataset without shares to rehearse on.")
     faults = islice(request.faults(real.schema, records_max=real.records_max), FAULTS_MAX)
     errors = [{"field": path, "detail": why} for path, why in faults]
     if errors:

@@ -275,6 +275,7 @@ def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration
         columns=dataset.schema.columns,
         sensitive_in_rules=dataset.schema.sensitive_in_rules,
         purpose_required=dataset.schema.purpose_required,
+        shares=dataset.schema.shares,
     )
 
 

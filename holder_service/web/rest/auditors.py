@@ -117,4 +117,5 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         account=None if terms.kind == "sum" else terms,
         rehearsal=dataset.rehearsal,
         approval=approval,
+        shares=dataset.shares,
     )

@@ -1,0 +1,140 @@
+"""`holder split`: a register as two files of shares, of which one alone says nothing of any sensitive value.
+
+The register is read piece by piece, and each person gets words as `records.shares` says. Nothing else is written; what
+is only in memory is forgotten with the process. If anything fails, neither file has its name.
+"""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
+
+from holder_service.files.durable import durable_file
+from holder_service.records.encoded import said_too_many
+from holder_service.records.formats import Upload
+from holder_service.records.shares import (
+    FORMAT,
+    HEADER,
+    SEED_BYTES,
+    SeededWords,
+    ShareHeader,
+    complement,
+    groups_digest,
+    words_array,
+    words_per_person,
+)
+from holder_service.records.staging import CheckedPiece, checked_pieces
+from shared.contract.schema import Column, Schema
+from shared.contract.shares import COLUMN, WORD_BYTES, Party
+
+ROWS_WRITTEN: Final = 2**14
+"""People in a row group: their words are in memory at once."""
+
+_Indices = npt.NDArray[np.intp]
+
+
+class SplitResult(NamedTuple):
+    """A finished split.
+
+    Attributes:
+        split_id: What both files have in common.
+        people: How many people were split; for whoever has the register alone.
+    """
+
+    split_id: str
+    people: int
+
+
+def split_register(register: Upload, schema: Schema, first: Path, second: Path, *, records_max: int) -> SplitResult:
+    """Write the two halves of a register, each into a new file that its owner alone may read.
+
+    Args:
+        register: A CSV or Parquet file with the person key and every declared column.
+        schema: The declared columns; with `shares`, whose party does not matter here.
+        first: Where the half of party 1 is written.
+        second: Where that of party 2 is.
+        records_max: How many people the declaration admits.
+
+    Raises:
+        InvalidRecords: The register does not fit; no value is in the text. Neither file is left.
+        FileExistsError: One of the files is there already; it stays as it was.
+    """
+    split_id, words = secrets.token_hex(16), SeededWords(secrets.token_bytes(SEED_BYTES), words_per_person(schema))
+    pieces = checked_pieces(register, schema, records_max=records_max, too_many=said_too_many(schema, records_max))
+    people = 0
+    with _half(first, schema, split_id, words) as one, _half(second, schema, split_id, None) as other:
+        for piece in pieces:
+            groups, public = _groups(piece, schema), _public(piece, schema)
+            for begin in range(0, len(groups), ROWS_WRITTEN):
+                own = groups[begin : begin + ROWS_WRITTEN]
+                part = [array[begin : begin + ROWS_WRITTEN] for array in public]
+                missing = complement(words.of(people, len(own)), own)
+                one.write_batch(pa.record_batch(part, schema=one.schema))
+                other.write_batch(pa.record_batch([*part, words_array(missing, words.per_person)], schema=other.schema))
+                people += len(own)
+    return SplitResult(split_id, people)
+
+
+@contextmanager
+def _half(path: Path, schema: Schema, split_id: str, seeded: SeededWords | None) -> Iterator[pa.parquet.ParquetWriter]:
+    """The file of one party, to be written; of party 1 with the seed, of party 2 with a column of words."""
+    party: Party = 2 if seeded is None else 1
+    header = ShareHeader(
+        format=FORMAT, split_id=split_id, party=party, groups=groups_digest(schema),
+        seed=None if seeded is None else seeded.seed.hex(),
+    )  # fmt: skip
+    fields = [pa.field(str(schema.person_key), pa.string())]
+    fields += [pa.field(column.name, _type(column)) for column in schema.public_columns]
+    texts = [field.name for field in fields if field.type == pa.string()]
+    if seeded is None:
+        fields.append(pa.field(COLUMN, pa.binary(words_per_person(schema) * WORD_BYTES)))
+    written = pa.schema(fields, metadata={HEADER: header.model_dump_json()})
+    compression = {field.name: "none" if field.name == COLUMN else "zstd" for field in fields}
+    with (
+        durable_file(path, replaces=False) as file,
+        pa.parquet.ParquetWriter(
+            file, written, compression=compression, use_dictionary=texts[1:], write_statistics=False
+        ) as writer,
+    ):
+        yield writer
+
+
+def _type(column: Column) -> pa.DataType:
+    return {"category": pa.string(), "boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64()}[column.type]
+
+
+def _public(piece: CheckedPiece, schema: Schema) -> list[pa.Array]:
+    """The person keys as they are in the register, and the public columns."""
+    keys = piece.piece.columns[str(schema.person_key)]
+    return [keys.cast(pa.string()), *(_array(column, piece.values[column.name]) for column in schema.public_columns)]
+
+
+def _array(column: Column, values: npt.NDArray[Any]) -> pa.Array:
+    """Checked values as the declared type has them."""
+    if not column.ordered:
+        return pa.array([*column.values, None], _type(column)).take(pa.array(values))
+    missing = np.isposinf(values)
+    present = np.where(missing, 0.0, values)
+    return pa.array(present.astype(np.int64) if column.type == "integer" else present, _type(column), mask=missing)
+
+
+def _groups(piece: CheckedPiece, schema: Schema) -> _Indices:
+    """The index of each person's group among those of all sensitive columns, shape (people,)."""
+    groups: _Indices = np.zeros(len(piece.piece), dtype=np.intp)
+    for name in schema.sensitive:
+        column, values = schema.by_name[name], piece.values[name]
+        index = values.astype(np.intp) if column.bands_from is None else _bands(column, values)
+        groups = groups * schema.group_count([name]) + index
+    return groups
+
+
+def _bands(column: Column, values: npt.NDArray[np.float64]) -> _Indices:
+    """The index of each number's band, that of missing behind the last; as `Column.group_value` names them."""
+    starts = np.array(column.bands_from, dtype=np.float64)
+    return np.where(np.isposinf(values), len(column.group_values), np.searchsorted(starts, values, side="right"))
