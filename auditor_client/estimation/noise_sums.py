@@ -74,14 +74,15 @@ class NoiseSum:
 
 @lru_cache(maxsize=32)
 def noise_sum(noise: AdditiveNoise, terms: int) -> NoiseSum:
-    """The sum of `terms` independent noises of one kind, at least 1.
+    """The sum of `terms` independent noises of one kind, at least 1; where two holders answered, of twice as many.
 
     Raises:
         EstimationRefused: No ε in the public range gives noise of this scale, or the sum is too wide to tabulate.
     """
     if not SCALE_MIN <= noise.scale <= SCALE_MAX:
         raise EstimationRefused(f"No epsilon gives noise of scale {noise.scale}: do not use the answer.")
-    log_mass = _gaussian(noise, terms) if isinstance(noise, DiscreteGaussianNoise) else _laplace(noise, terms)
+    single, every = noise.model_copy(update={"terms": 1}), terms * noise.terms
+    log_mass = _gaussian(single, every) if isinstance(single, DiscreteGaussianNoise) else _laplace(single, every)
     mass = np.exp(log_mass)
     return NoiseSum(
         reach=len(log_mass) // 2,
@@ -90,6 +91,12 @@ def noise_sum(noise: AdditiveNoise, terms: int) -> NoiseSum:
         tempered=np.cumsum(np.sqrt(mass)),
         deviation=math.sqrt(terms * noise.variance),
     )
+
+
+def laplace_draws(noise: DiscreteLaplaceNoise, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draws of a described noise, in people: of two holders, of both together."""
+    drawn = discrete_laplace(noise.scale, shape, rng)
+    return drawn if noise.terms == 1 else drawn + discrete_laplace(noise.scale, shape, rng)
 
 
 def discrete_laplace(scale: float, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:

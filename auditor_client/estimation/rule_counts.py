@@ -23,7 +23,7 @@ from auditor_client.estimation.joined_answers import JoinedAnswers
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.local_model import UnmixedCounts
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
-from auditor_client.estimation.noise_sums import FloatArray, discrete_laplace, noise_sum
+from auditor_client.estimation.noise_sums import FloatArray, laplace_draws, noise_sum
 from shared.privacy.noise import AdditiveNoise, DiscreteGaussianNoise, ExponentialNoise, RandomisedResponseNoise
 
 
@@ -143,4 +143,4 @@ def _noise(noise: AdditiveNoise, shape: tuple[int, ...], rng: np.random.Generato
     """Independent noises of this shape, in people."""
     if isinstance(noise, DiscreteGaussianNoise):
         return noise_sum(noise, 1).quantile(rng.random(shape)).astype(np.float64)
-    return discrete_laplace(noise.scale, shape, rng).astype(np.float64)
+    return laplace_draws(noise, shape, rng).astype(np.float64)

@@ -9,17 +9,20 @@ import math
 from fractions import Fraction
 from typing import Final
 
+from shared.contract.datasets import DatasetDescription
 from shared.contract.relations import NeighbouringRelation
 from shared.contract.schema import Schema
 from shared.kinds.plans import Batch, Exponential, Gaussian, Laplace
 from shared.privacy.amounts import NANO_PER_UNIT, format_nano
 from shared.privacy.noise import (
+    AdditiveNoise,
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     ExponentialNoise,
     KeptValue,
     Noise,
     RandomisedResponseNoise,
+    of_two_holders,
 )
 from shared.privacy.zero_concentrated import bounded_range_rho_nano, pure_rho_nano
 
@@ -56,6 +59,12 @@ def expected_noise(batch: Batch, relation: NeighbouringRelation, schema: Schema,
             KeptValue(column=name, probability=format_nano(response.kept)) for name, response in perturbed if response
         )
     )
+
+
+def counted_noise(batch: Batch, dataset: DatasetDescription, schema: Schema, sensitive: tuple[str, ...]) -> Noise:
+    """The noise on each count that figures rest on: that of an answer, or of two holders' answers together."""
+    noise = expected_noise(batch, dataset.neighbouring, schema, sensitive)
+    return of_two_holders(noise) if dataset.shares is not None and isinstance(noise, AdditiveNoise) else noise
 
 
 def is_expected(noise: Noise, expected: Noise) -> bool:

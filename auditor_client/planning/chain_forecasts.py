@@ -17,7 +17,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.chain_counts import ChainCounts
 from auditor_client.estimation.chain_figures import ChainFigures
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
-from auditor_client.exchange.expected_noise import expected_noise
+from auditor_client.exchange.expected_noise import counted_noise
 from auditor_client.findings.answers import CountSupport
 from auditor_client.findings.reading import Reading
 from auditor_client.planning.forecasts import StepForecast
@@ -83,7 +83,7 @@ def _counts(sizes: IntArray, passing: Sequence[float]) -> IntArray:
 
 def _simulated(question: Question, reading: Reading, true: IntArray, seed: int) -> list[ChainFigures]:
     rng, sensitive = np.random.default_rng((seed, 9)), question.plan.sensitive
-    noise = expected_noise(question.plan.batches[0], question.dataset.neighbouring, question.schema, sensitive)
+    noise = counted_noise(question.plan.batches[0], question.dataset, question.schema, sensitive)
     largest = question.groups[int(np.argmax(true.sum(axis=0)))]
     chain = question.request.chain or ()
     return [

@@ -23,7 +23,7 @@ from auditor_client.estimation.results import RatioKind
 from auditor_client.estimation.simultaneous import draws_for
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.totals import CountedTotals, KnownTotals
-from auditor_client.exchange.expected_noise import expected_noise
+from auditor_client.exchange.expected_noise import counted_noise
 from auditor_client.findings.answers import BatchCells, Location
 from auditor_client.planning.simulation import simulated_answers
 from auditor_client.planning.supposed import SupposedCounts
@@ -191,8 +191,8 @@ class SimulatedAudits:
         return answers
 
     def _noise(self, plan: Plan, asked: BatchCells) -> Noise:
-        schema, neighbouring = self.question.schema, self.question.dataset.neighbouring
-        return expected_noise(plan.batches[asked.batch], neighbouring, schema, plan.sensitive)
+        schema, dataset = self.question.schema, self.question.dataset
+        return counted_noise(plan.batches[asked.batch], dataset, schema, plan.sensitive)
 
 
 def _holding(bounds: SizeBounds | None, counts: SupposedCounts) -> SizeBounds | None:

@@ -4,10 +4,12 @@ The sampler is an ordinary one of floating-point and pseudo-random numbers, whic
 invented people.
 """
 
+import math
+
 import numpy as np
 
 from auditor_client.estimation.measurements import IntArray, response_matrix
-from auditor_client.estimation.noise_sums import discrete_laplace
+from auditor_client.estimation.noise_sums import discrete_laplace, laplace_draws
 from shared.contract.schema import Schema
 from shared.privacy.noise import (
     DiscreteGaussianNoise,
@@ -26,9 +28,10 @@ def simulated_answers(
     The schema and the sensitive columns say which groups there are.
     """
     if isinstance(noise, DiscreteLaplaceNoise):
-        return counts + discrete_laplace(noise.scale, counts.shape, rng)
+        return counts + laplace_draws(noise, counts.shape, rng)
     if isinstance(noise, DiscreteGaussianNoise):
-        rounded: IntArray = np.round(rng.normal(0.0, noise.scale, counts.shape)).astype(np.int64)
+        deviation = noise.scale * math.sqrt(noise.terms)
+        rounded: IntArray = np.round(rng.normal(0.0, deviation, counts.shape)).astype(np.int64)
         return counts + rounded
     if isinstance(noise, ExponentialNoise):
         return _exponential(np.minimum(counts, noise.upper), noise, rng)

@@ -22,6 +22,11 @@ Scale = Annotated[float, Field(gt=0, allow_inf_nan=False), PlainSerializer(_with
 """In people."""
 
 
+Terms = Annotated[Literal[1, 2], Field(exclude_if=lambda terms: terms == 1)]
+"""How many independent noises of this kind are added up: 2 in a count that two holders' halves add up to, each with its
+own full noise; 1, and left out, in all that a holder answers."""
+
+
 class DiscreteLaplaceNoise(ContractModel):
     """Integer noise k with probability (1 − q)/(1 + q) · q^|k|, where q = exp(−1/scale).
 
@@ -32,9 +37,13 @@ class DiscreteLaplaceNoise(ContractModel):
     """Which distribution it is."""
     scale: Scale
     """In people: exactly the scale that was drawn with, raised by the last digits that keep the loss within ε."""
+    terms: Terms = 1
+    """How many such noises are added up."""
 
     def log_mass(self, k: Any) -> Any:
         """The logarithm of the probability of noise k.
+
+        Of two noises together ((1 − q)/(1 + q))² · q^|k| · (|k| + (1 + q²)/(1 − q²)): the convolution, added up.
 
         Args:
             k: An integer, or a numpy array of integers of any shape, in people.
@@ -42,12 +51,15 @@ class DiscreteLaplaceNoise(ContractModel):
         Returns:
             Natural logarithm, of the same shape.
         """
-        return math.log(math.tanh(0.5 / self.scale)) - abs(k) / self.scale
+        one = math.log(math.tanh(0.5 / self.scale)) - abs(k) / self.scale
+        if self.terms == 1:
+            return one
+        return one + math.log(math.tanh(0.5 / self.scale)) + _log(abs(k) + 1 / math.tanh(1 / self.scale))
 
     @property
     def variance(self) -> float:
-        """In people squared: 2q/(1 − q)² = 1/(2 sinh²(1/(2·scale)))."""
-        return 0.5 / math.sinh(0.5 / self.scale) ** 2
+        """In people squared: of each 2q/(1 − q)² = 1/(2 sinh²(1/(2·scale)))."""
+        return self.terms * 0.5 / math.sinh(0.5 / self.scale) ** 2
 
 
 class DiscreteGaussianNoise(ContractModel):
@@ -60,16 +72,25 @@ class DiscreteGaussianNoise(ContractModel):
     """Which distribution it is."""
     scale: Scale
     """σ, in people: exactly the scale that was drawn with, raised by the last digits that keep the loss within ε."""
+    terms: Terms = 1
+    """How many such noises are added up."""
 
     def log_mass(self, k: Any) -> Any:
-        """The logarithm of the probability of noise k: an integer, or a numpy array of any shape, in people."""
-        return -math.log(self._sums()[0]) - 0.5 * (k / self.scale) ** 2
+        """The logarithm of the probability of noise k: an integer, or a numpy array of any shape, in people.
+
+        Of two noises together exp(−k²/4σ²) · S, over the square of one's sum, where S is the sum of exp(−(j − k/2)²/σ²)
+        over all integers j: it depends on whether k is even or odd alone.
+        """
+        if self.terms == 1:
+            return -math.log(self._sums()[0]) - 0.5 * (k / self.scale) ** 2
+        even, odd = (math.log(_shifted_sum(self.scale, shift)) for shift in (0.0, 0.5))
+        return even + (odd - even) * (k % 2) - 2 * math.log(self._sums()[0]) - 0.25 * (k / self.scale) ** 2
 
     @property
     def variance(self) -> float:
-        """In people squared: at most σ², and next to it from σ = 1 on."""
+        """In people squared: of each at most σ², and next to it from σ = 1 on."""
         mass, squares = self._sums()
-        return squares / mass
+        return self.terms * squares / mass
 
     def _sums(self) -> tuple[float, float]:
         """The sums over all integers of exp(−k²/2σ²) and of k² times that.
@@ -86,6 +107,26 @@ class DiscreteGaussianNoise(ContractModel):
             mass * (1 + 2 * sum(wave for _, wave in waves)),
             mass * square * (1 + 2 * sum((1 - angle) * wave for angle, wave in waves)),
         )
+
+
+def _shifted_sum(scale: float, shift: float) -> float:
+    """The sum over all integers j of exp(−(j − shift)²/scale²), shift 0 or ½.
+
+    For large scales by Poisson's summation formula, of which a few terms suffice; for small ones directly.
+    """
+    if scale < 1:
+        return sum(math.exp(-(((j - shift) / scale) ** 2)) for j in range(-40, 42))
+    waves = (math.cos(2 * math.pi * m * shift) * math.exp(-((math.pi * scale * m) ** 2)) for m in range(1, 4))
+    return scale * math.sqrt(math.pi) * (1 + 2 * sum(waves))
+
+
+def _log(value: Any) -> Any:
+    """The natural logarithm of a number, or of each of an array."""
+    if isinstance(value, int | float):
+        return math.log(value)
+    logarithms = value.copy()
+    logarithms.flat = [math.log(one) for one in value.flat]
+    return logarithms
 
 
 class ExponentialNoise(ContractModel):
@@ -147,3 +188,8 @@ Noise = Annotated[
 
 AdditiveNoise = DiscreteLaplaceNoise | DiscreteGaussianNoise
 """Independent integer noise, the same whatever the count is."""
+
+
+def of_two_holders(noise: AdditiveNoise) -> AdditiveNoise:
+    """The noise on a count that two holders' halves add up to, where each holder added this noise to its half."""
+    return noise.model_copy(update={"terms": 2})
