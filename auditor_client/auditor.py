@@ -34,6 +34,7 @@ from auditor_client.audits.training import Trainer, TrainingResult
 from auditor_client.audits.watching import WatchedVerdict, WatchKeeper, watch_of
 from auditor_client.errors import NotFound, QuestionRefused
 from auditor_client.exchange.calls import HttpClient
+from auditor_client.exchange.charged import Exchange
 from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.ledger_log import RequiredWitnesses
@@ -99,7 +100,8 @@ class Auditor:
         self._on_step = on_step
         about = about.over(made(About, {"organisation": settings.organisation, "author": settings.author}))
         self._questioning = Questioning(self._linked, on_step)
-        self._answering = Answering(self._holder, self._receipts, Notes(settings.receipts), about, on_step)
+        self._exchange = Exchange(self._holder, self._receipts, on_step)
+        self._answering = Answering(self._exchange, Notes(settings.receipts), about)
 
     @classmethod
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
@@ -195,7 +197,7 @@ class Auditor:
             self._on_step("Looking for the smallest epsilon")
             question = smallest_epsilon(question, target_width, supports=people, reading=asking.reading)
         kept = self._answering.kept_plans(replace(posed, question=question), asking)
-        quote = self._answering.quote(question)
+        quote = self._answering.priced(question, budget.auditor).quote
         self._on_step("Simulating the audit")
         return PlannedAudit(
             question=question,
@@ -503,11 +505,11 @@ class Auditor:
 
     @property
     def _trainer(self) -> Trainer:
-        return Trainer(self._holder, self._receipts, self._on_step)
+        return Trainer(self._exchange)
 
     @property
     def _watches(self) -> WatchKeeper:
-        return WatchKeeper(self._holder, self._receipts, self._on_step)
+        return WatchKeeper(self._exchange)
 
     def verify(self) -> ReceiptsReport:
         """Check all receipts: signatures, identities, and that the holder's ledger still has their entries.

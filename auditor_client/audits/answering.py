@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from auditor_client.asking.question import Question
 from auditor_client.audits.asking import Asking, require_joinable
 from auditor_client.audits.chains import refined_release
-from auditor_client.audits.questioning import PosedQuestion, Step
+from auditor_client.audits.questioning import PosedQuestion
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import (
     asked_before,
@@ -18,11 +18,10 @@ from auditor_client.audits.stored_answers import (
     supports_of,
 )
 from auditor_client.errors import HolderRefused, HolderUnavailable, QuestionRefused
-from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
+from auditor_client.exchange.charged import Exchange
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS, PricedPlan
 from auditor_client.exchange.columns import require_ready
-from auditor_client.exchange.holder import HolderClient
-from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import check_quote, verified_release
 from auditor_client.findings.about import About
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes
@@ -44,20 +43,18 @@ class PreparedQuestion:
     """
 
     posed: PosedQuestion
-    answer: StoredAnswer | Quote
+    answer: StoredAnswer | PricedPlan
     supports: Mapping[str, int] | None
 
 
 class Answering:
     """Has questions answered: from the receipts of one directory, or by one holder."""
 
-    def __init__(self, holder: HolderClient, receipts: Receipts, notes: Notes, about: About, on_step: Step) -> None:
-        self._holder = holder
-        self._receipts = receipts
-        self._charged = ChargedAnswers(holder, receipts, on_step)
+    def __init__(self, exchange: Exchange, notes: Notes, about: About) -> None:
+        self._exchange = exchange
         self._notes = notes
         self._about = about
-        self._on_step = on_step
+        self._on_step = exchange.on_step
 
     def kept(self, posed: PosedQuestion, asking: Asking, second: Question | None = None) -> StoredAnswer | None:
         """A kept answer that has what a question needs, and what a second question needs if there is one.
@@ -68,12 +65,12 @@ class Answering:
         if not asking.own.reuse or asking.own.supports is not None:
             return None
         return reusable_answer(
-            self._receipts, posed.question, posed.auditor, posed.data, second=second, join=asking.own.join
+            self._exchange.receipts, posed.question, posed.auditor, posed.data, second=second, join=asking.own.join
         )
 
     def is_free(self, posed: PosedQuestion, asking: Asking, kept: StoredAnswer | None) -> bool:
         """Whether a question has an answer already, a kept one or the holder's to the very same, and may have it."""
-        before = asking.own.reuse and asked_before(self._receipts, posed.question, posed.auditor)
+        before = asking.own.reuse and asked_before(self._exchange.receipts, posed.question, posed.auditor)
         return before or kept is not None
 
     def prepared(self, posed: PosedQuestion, asking: Asking, kept: StoredAnswer | None) -> PreparedQuestion:
@@ -91,7 +88,7 @@ class Answering:
         require_joinable(question.request, asking.reading, asking.own)
         given = cell_supports(question, asking.own.supports, data)
         if kept is None:
-            return PreparedQuestion(posed, self.quote(question), given)
+            return PreparedQuestion(posed, self.priced(question, posed.auditor), given)
         return PreparedQuestion(posed, kept, supports_of(kept, question, data, None))
 
     def answered(
@@ -102,15 +99,19 @@ class Answering:
         The figures rest on the answers `before` it too.
         """
         (question, data), answer = (prepared.posed.question, prepared.posed.data), prepared.answer
-        if isinstance(answer, Quote):
-            repeated = asked_before(self._receipts, question, prepared.posed.auditor)
-            stored = replace(self._release(question, answer, prepared.posed.auditor), repeated=repeated)
-        else:
-            self._receipts.pin(self._holder.keys())  # a holder whose key changed is noticed here too
+        receipts = self._exchange.receipts
+        if isinstance(answer, StoredAnswer):
+            receipts.pin(self._exchange.holder.keys())  # a holder whose key changed is noticed here too
             stored = answer
+        else:
+            repeated = asked_before(receipts, question, prepared.posed.auditor)
+            self._on_step("Waiting for the answer")
+            stored = replace(StoredAnswer.of(self._exchange.charged(answer)), repeated=repeated)
         stored = replace(stored, supports=prepared.supports, others=before)
         if asking.own.join:
-            stored = replace(stored, others=joinable(self._receipts, question, stored, data, prepared.supports))
+            stored = replace(
+                stored, others=joinable(self._exchange.receipts, question, stored, data, prepared.supports)
+            )
         return self.found(question, stored, asking)
 
     def kept_plans(self, posed: PosedQuestion, asking: Asking) -> tuple[Plan, ...] | None:
@@ -120,7 +121,7 @@ class Answering:
             QuestionRefused: What is wanted is estimated from one answer.
         """
         require_joinable(posed.question.request, asking.reading, asking.own)
-        return kept_plans(self._receipts, posed.question, posed.auditor) if asking.own.join else None
+        return kept_plans(self._exchange.receipts, posed.question, posed.auditor) if asking.own.join else None
 
     def found(self, question: Question, stored: StoredAnswer, asking: Asking) -> AuditResult:
         """What an answer says, once it is kept what it was about."""
@@ -128,20 +129,20 @@ class Answering:
         reading, about = asking.reading.settled(question.metrics), asking.about.over(self._about)
         self._notes.keep(Note.of(question, stored, reading, about))
         budget_now = self._budget_now(question.dataset.name)
-        return finding(question, stored, reading, holder_url=self._holder.url, budget=budget_now, about=about)
+        return finding(question, stored, reading, holder_url=self._exchange.holder.url, budget=budget_now, about=about)
 
-    def quote(self, question: Question) -> Quote:
-        """The price of a question, if it is the one that was meant; what it needs is made first.
+    def priced(self, question: Question, auditor: str) -> PricedPlan:
+        """A question with its price, if it is the one that was meant; what it needs is made first.
 
         Raises:
             QuestionRefused: The holder would charge something else.
         """
         for held in question.source.columns:
-            require_ready(self._holder, question.dataset.name, held, self._on_step)
-        refined = refined_release(self._receipts, question.plan)
-        self._on_step("Asking for the price")
-        quote = self._holder.quote(question.dataset.name, question.plan)
-        check_quote(quote, plan=question.plan, dataset=question.dataset, schema=question.schema, refined=refined)
+            require_ready(self._exchange.holder, question.dataset.name, held, self._on_step)
+        refined = refined_release(self._exchange.receipts, question.plan)
+        context = RequestContext(question.dataset, auditor, question.schema, refined)
+        priced = self._exchange.priced(PLANS, question.plan, context)
+        quote = priced.quote
         before = charged_before(question.plan, None if refined is None else refined.plan)
         pairs = list(zip(question.plan.batches, quote.batches, strict=True))
         if quote.price.kind == "zcdp":
@@ -151,39 +152,17 @@ class Answering:
             meant = sum((asked.loss - charged for (asked, _), charged in zip(pairs, before, strict=True)), NO_LOSS)
             as_meant = quote.price == meant
         if as_meant:
-            return quote
+            return priced
         raise QuestionRefused(
             f"The holder would charge {loss_words(quote.price)} for a plan that was meant to cost "
             f"{loss_words(meant)}: it does not find the model's rules disjoint. Nothing was spent. Lower epsilon, or "
             "report it to the holder's administrator."
         )
 
-    def _release(self, question: Question, quote: Quote, auditor: str) -> StoredAnswer:
-        """Ask, verify, keep the receipt: in this order, and nothing is used before."""
-        plan = question.plan
-        refined = refined_release(self._receipts, plan)
-        self._on_step("Waiting for the answer")
-        kept = self._charged.answered(
-            lambda holder: holder.release(question.dataset.name, plan),
-            lambda document, keys: verified_release(
-                document,
-                keys=keys,
-                plan=plan,
-                quote=quote,
-                dataset=question.dataset,
-                auditor=auditor,
-                schema=question.schema,
-                refined=refined,
-            ),
-            asked=AskedOnce(plan.identity(auditor=auditor, dataset=question.dataset.name), quote.charge),
-            again=f"The plan was made for version {plan.version} of the records: pin it if you ask again later.",
-        )
-        return StoredAnswer(kept.release, kept.document, kept.receipt, kept.key)
-
     def _budget_now(self, dataset: str) -> Budget | None:
         """The account after an audit; None if the holder does not answer: the finding does not depend on it."""
         try:
-            return self._holder.budget(dataset)
+            return self._exchange.holder.budget(dataset)
         except (HolderUnavailable, HolderRefused):
             return None
 

@@ -35,7 +35,7 @@ from auditor_client.exchange.ledger_log import (
     first_difference,
 )
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import signed, signed_as
+from auditor_client.exchange.verification import signed
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.rehearsals import require_alike
@@ -433,7 +433,6 @@ def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, docum
 def _kept(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> StoredAnswer:
     """A release of the bundle, if a signature says that the holder made it."""
     file = f"receipts/{name.removeprefix('sha256:')}.json"
-    answer = parsed(member(files, file), file)
-    release = signed_as(Release, answer, keys)
-    require(release.id == name, "its receipt is of another release than its note says")
-    return StoredAnswer(release, answer, Path(file), next(key for key in keys.keys if key.id == release.key))
+    stored = StoredAnswer.read(Release, member(files, file), Path(file), keys)
+    require(stored.release.id == name, "its receipt is of another release than its note says")
+    return stored

@@ -12,11 +12,10 @@ from auditor_client.audits.bundle_files import OTHER_VERSIONS, AuditCheck, membe
 from auditor_client.audits.kept_trainings import KeptTraining
 from auditor_client.audits.training import TrainingResult
 from auditor_client.errors import AuditorError
-from auditor_client.exchange.answers import KeptAnswer
 from auditor_client.exchange.calls import parsed
-from auditor_client.exchange.training_steps import check_training_quote
-from auditor_client.exchange.training_verification import verified_training
-from auditor_client.exchange.verification import signed_as
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import TRAININGS
+from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.findings.training_notes import TrainingNote, read_training_note
 from auditor_client.text import marked_name
 from shared.kinds.releases import SigningKeys
@@ -70,17 +69,13 @@ def checked_training(name: str, files: Mapping[str, bytes], keys: SigningKeys) -
 def _kept(note: TrainingNote, files: Mapping[str, bytes], keys: SigningKeys) -> KeptAnswer[TrainingRelease]:
     """A training's answer, checked as if it had just come: signature, steps, noise and model."""
     file = f"receipts/{note.release.removeprefix('sha256:')}.json"
-    answer = parsed(member(files, file), file)
-    release = signed_as(TrainingRelease, answer, keys)
+    kept = KeptAnswer.read(TrainingRelease, member(files, file), Path(file), keys)
+    release = kept.release
     require(release.id == note.release, "its receipt is of another release than its note says")
-    require(release.dataset == note.dataset.name, "its receipt is about another dataset")
     quote = TrainingQuote(
         dataset=release.dataset, version=release.version, relation=release.relation, charge=release.charge,
         steps=release.steps, rehearsal=release.rehearsal,
     )  # fmt: skip
-    check_training_quote(quote, training=release.training, dataset=note.dataset)
-    verified_training(
-        answer, keys=keys, training=release.training, quote=quote, dataset=note.dataset, auditor=release.auditor
-    )
-    key = next(one for one in keys.keys if one.id == release.key)
-    return KeptAnswer(release, answer, Path(file), key)
+    context = RequestContext.of(note.dataset, release.auditor)
+    TRAININGS.priced(release.training, quote, context).verified(kept.document, keys)
+    return kept

@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 
 from auditor_client.errors import AuditorError, QuestionRefused
-from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import signed_as
 from auditor_client.findings.finding import StoredAnswer
 from shared.kinds.plans import Plan
 from shared.kinds.refining import require_refines
@@ -33,9 +31,8 @@ def refined_release(receipts: Receipts, plan: Plan) -> Release | None:
     """
     if plan.refines is None:
         return None
-    file = receipts.path(plan.refines)
     try:
-        release = signed_as(Release, parsed(file.read_bytes(), file.name), receipts.pinned())
+        release = receipts.answer(Release, plan.refines).release
     except (OSError, AuditorError) as error:
         raise QuestionRefused(
             f"There is no receipt of the release that `refines` names in {receipts.directory}: name one whose receipt "

@@ -6,10 +6,7 @@ from pathlib import Path
 
 from auditor_client.audits.training import TrainingResult
 from auditor_client.errors import AuditorError, HolderLied, HolderUnavailable, ReceiptsDamaged
-from auditor_client.exchange.answers import KeptAnswer
-from auditor_client.exchange.calls import parsed
-from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import signed_as
+from auditor_client.exchange.receipts import KeptAnswer, Receipts
 from auditor_client.findings.rehearsals import of_dataset
 from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
 from shared.kinds.trainings import TrainingRelease
@@ -44,7 +41,7 @@ def kept_trainings(
     found, unreadable = list[KeptTraining](), 0
     for note in _notes(receipts.directory, dataset, model):
         try:
-            found.append(KeptTraining(note, _answer(receipts, note.release)))
+            found.append(KeptTraining(note, receipts.answer(TrainingRelease, note.release)))
         except (OSError, AuditorError):
             unreadable += 1
     return tuple(sorted(found, key=lambda one: (one.kept.release.created, one.note.ratio, one.note.name))), unreadable
@@ -60,7 +57,7 @@ def kept_training(receipts: Receipts, name: str) -> KeptTraining:
     if note is None:
         raise ReceiptsDamaged("There is no such training among the kept ones.")
     try:
-        return KeptTraining(note, _answer(receipts, note.release))
+        return KeptTraining(note, receipts.answer(TrainingRelease, note.release))
     except (OSError, HolderLied, HolderUnavailable) as error:
         raise ReceiptsDamaged(f"The receipt of this training is missing or does not hold: {error}") from error
 
@@ -70,11 +67,3 @@ def _notes(directory: Path, dataset: str | None, model: str | None) -> Iterator[
         of_model = model is None or note.model.removeprefix("sha256:").startswith(model.removeprefix("sha256:"))
         if of_model and of_dataset(note.dataset, dataset):
             yield note
-
-
-def _answer(receipts: Receipts, name: str) -> KeptAnswer[TrainingRelease]:
-    """A kept answer whose signature holds."""
-    path, keys = receipts.path(name), receipts.pinned()
-    document = parsed(path.read_bytes(), path.name)
-    release = signed_as(TrainingRelease, document, keys)
-    return KeptAnswer(release, document, path, next(key for key in keys.keys if key.id == release.key))

@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from auditor_client.exchange.client_kinds import PricedTraining
 from auditor_client.report.rehearsal import charge_words, rehearsal_line
 from auditor_client.report.training_data import StepLine, step_line
 from auditor_client.tables import Table
@@ -22,20 +23,29 @@ class PlannedTraining:
     """A training before it is asked.
 
     Attributes:
-        dataset: Of whom.
-        training: What would be asked, pinned to a version of the records.
-        quote: What the holder would charge, and what each part of it buys.
+        priced: What would be asked, pinned to a version of the records, with its price and what each part of it buys.
         budget: The auditor's account.
-        identity: Of what would be asked, "sha256:<hex>".
         receipt: Where its answer is, or would be, kept.
     """
 
-    dataset: DatasetDescription
-    training: Training
-    quote: TrainingQuote
+    priced: PricedTraining
     budget: Budget
-    identity: str
     receipt: Path
+
+    @property
+    def dataset(self) -> DatasetDescription:
+        """Of whom."""
+        return self.priced.context.dataset
+
+    @property
+    def training(self) -> Training:
+        """What would be asked."""
+        return self.priced.request
+
+    @property
+    def quote(self) -> TrainingQuote:
+        """What the holder would charge."""
+        return self.priced.quote
 
     @property
     def kept(self) -> bool:

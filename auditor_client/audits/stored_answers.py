@@ -15,11 +15,9 @@ from auditor_client.asking.choice import count_variance
 from auditor_client.asking.question import Question
 from auditor_client.audits.chains import chain_of
 from auditor_client.audits.result import AuditResult, program_versions
-from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefused
+from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
-from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.verification import signed_as
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import (
     RATES,
@@ -47,16 +45,7 @@ if TYPE_CHECKING:
 
 def stored_answers(receipts: Receipts) -> Iterator[StoredAnswer]:
     """The receipts of a directory whose signature holds, in the order of their names; `verify` reports the others."""
-    if not receipts.directory.is_dir():
-        return
-    keys = receipts.pinned()
-    for file in receipts.files():
-        try:
-            answer = parsed(file.read_bytes(), file.name)
-            release = signed_as(Release, answer, keys)
-        except (OSError, AuditorError):
-            continue
-        yield StoredAnswer(release, answer, file, next(key for key in keys.keys if key.id == release.key))
+    return map(StoredAnswer.of, receipts.answers(Release))
 
 
 def reusable_answer(

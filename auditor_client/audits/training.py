@@ -1,7 +1,6 @@
 """A trained model, as a result that shows itself, decides for another ratio, and writes the model (7-training §1)."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,16 +9,11 @@ from typing import TYPE_CHECKING, Any
 from auditor_client.asking.training import require_auditable, training_of
 from auditor_client.audits.asking import TrainingAsking
 from auditor_client.audits.planned_training import PlannedTraining
-from auditor_client.audits.questioning import Step
 from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.dataset_words import DatasetWords
-from auditor_client.errors import HolderLied, HolderUnavailable, ReceiptsDamaged
-from auditor_client.exchange.answers import AskedOnce, ChargedAnswers, KeptAnswer
-from auditor_client.exchange.calls import parsed
-from auditor_client.exchange.holder import HolderClient
-from auditor_client.exchange.receipts import Receipts
-from auditor_client.exchange.training_steps import check_training_quote
-from auditor_client.exchange.training_verification import verified_training
+from auditor_client.exchange.charged import Exchange
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import TRAININGS
 from auditor_client.findings.reading import Reading
 from auditor_client.findings.rehearsals import rehearsal_member
 from auditor_client.findings.training import Trained, require_ratio, trained
@@ -184,9 +178,7 @@ class TrainingResult(Shown):
 class Trainer:
     """Has one holder train models, and keeps its answers with the receipts of audits."""
 
-    holder: HolderClient
-    receipts: Receipts
-    on_step: Step
+    exchange: Exchange
 
     def planned(
         self,
@@ -212,12 +204,9 @@ class Trainer:
         training = training_of(asking.request, dataset)
         if audited is not None:
             require_auditable(training, audited)
-        budget = self.holder.budget(dataset.name)
-        self.on_step("Asking for the price")
-        quote = self.holder.training_quote(dataset.name, training)
-        check_training_quote(quote, training=training, dataset=dataset)
-        identity = training.identity(auditor=budget.auditor, dataset=dataset.name)
-        return PlannedTraining(dataset, training, quote, budget, identity, self.receipts.path(identity))
+        budget = self.exchange.holder.budget(dataset.name)
+        priced = self.exchange.priced(TRAININGS, training, RequestContext.of(dataset, budget.auditor))
+        return PlannedTraining(priced, budget, self.exchange.receipts.path(priced.identity))
 
     def trained(self, asking: TrainingAsking, planned: PlannedTraining, *, ratio: float) -> TrainingResult:
         """Ask for a training unless its answer is kept, and decide its leaves for the wanted ratio.
@@ -226,40 +215,14 @@ class Trainer:
             QuestionRefused: Fewer than two groups are large enough.
             HolderLied: The answer cannot be trusted.
         """
-        dataset, training, quote, receipt = planned.dataset, planned.training, planned.quote, planned.receipt
-        verified = partial(
-            verified_training, training=training, quote=quote, dataset=dataset, auditor=planned.budget.auditor
-        )
-        reused = planned.kept
-        if reused:
-            self.on_step("Reading the kept answer: nothing is spent")
-            answer = self._kept(receipt, verified)
-        else:
-            self.on_step(planned.words)
-            answer = ChargedAnswers(self.holder, self.receipts, self.on_step).answered(
-                lambda holder: holder.training(dataset.name, training),
-                lambda document, keys: verified(document, keys=keys),
-                asked=AskedOnce(planned.identity, quote.charge),
-                again=f"It was asked of version {training.version} of the records: name it (`version`) if you ask "
-                "again later, and it is charged once.",
-            )
-        self.on_step("Deciding the leaves")
-        result = TrainingResult(trained(dataset, answer, ratio=ratio, reading=asking.reading, reused=reused))
-        TrainingNotes(self.receipts.directory).keep(result.note)
+        exchange, reused = self.exchange, planned.kept
+        exchange.on_step("Reading the kept answer: nothing is spent" if reused else planned.words)
+        answer = exchange.kept(planned.priced) if reused else exchange.charged(planned.priced)
+        exchange.on_step("Deciding the leaves")
+        found = trained(planned.dataset, answer, ratio=ratio, reading=asking.reading, reused=reused)
+        result = TrainingResult(found)
+        TrainingNotes(exchange.receipts.directory).keep(result.note)
         return result
-
-    def _kept(self, receipt: Path, verified: Callable[..., TrainingRelease]) -> KeptAnswer[TrainingRelease]:
-        """A kept answer, verified like a new one."""
-        keys = self.receipts.pin(self.holder.keys())
-        try:
-            document = parsed(receipt.read_bytes(), receipt.name)
-            release = verified(document, keys=keys)
-        except (OSError, HolderLied, HolderUnavailable) as error:
-            raise ReceiptsDamaged(
-                f"The receipt {receipt} does not hold ({error}) Restore it from a copy, or move it elsewhere: the "
-                "holder answers the same training again at no cost."
-            ) from error
-        return KeptAnswer(release, document, receipt, next(key for key in keys.keys if key.id == release.key))
 
 
 def _rule_text(words: DatasetWords, rules: tuple[Rule, ...]) -> str:

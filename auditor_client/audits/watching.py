@@ -9,22 +9,17 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from auditor_client.asking.request import PARITY, VERDICT, PrivacyAmount
-from auditor_client.audits.questioning import Step
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError, HolderLied, QuestionRefused
 from auditor_client.estimation.results import Verdict
-from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
 from auditor_client.exchange.calls import parsed
-from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.charged import Exchange
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import WATCHES
 from auditor_client.exchange.kept_chains import statements_of_watches
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import require_marked, signed, signed_as
-from auditor_client.exchange.watch_verification import (
-    check_watch_quote,
-    verified_answers,
-    verified_skips,
-    verified_watch,
-)
+from auditor_client.exchange.watch_verification import verified_answers, verified_skips
 from auditor_client.findings.finding import MetricEstimate
 from auditor_client.report.view import Shown, View
 from auditor_client.report.watch_data import WatchData, watch_data, watch_document, watch_lines
@@ -82,9 +77,7 @@ class WatchedVerdict(Shown):
 class WatchKeeper:
     """Has one holder watch, and keeps what it answers."""
 
-    holder: HolderClient
-    receipts: Receipts
-    on_step: Step
+    exchange: Exchange
 
     def set(self, watch: Watch, dataset: DatasetDescription, auditor: str) -> WatchedVerdict:
         """Have a verdict watched: charged once, and the same watch again is answered from the holder's store.
@@ -94,29 +87,21 @@ class WatchKeeper:
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
-        self.on_step("Asking the price")
-        quote = self.holder.watch_quote(dataset.name, watch)
-        check_watch_quote(quote, watch=watch, dataset=dataset)
-        self.on_step(f"Setting the watch, {loss_words(quote.charge)} for all of its answers")
-        kept = ChargedAnswers(self.holder, self.receipts, self.on_step).answered(
-            lambda holder: holder.watch(dataset.name, watch),
-            lambda document, keys: verified_watch(
-                document, keys=keys, watch=watch, quote=quote, dataset=dataset, auditor=auditor
-            ),
-            asked=AskedOnce(watch.identity(auditor=auditor, dataset=dataset.name), quote.charge),
-            again="Setting the same watch again costs nothing more.",
-        )
+        priced = self.exchange.priced(WATCHES, watch, RequestContext.of(dataset, auditor))
+        self.exchange.on_step(f"Setting the watch, {loss_words(priced.quote.charge)} for all of its answers")
+        kept = self.exchange.charged(priced)
         return self.shown(kept.release.id, dataset)
 
     def every(self, dataset: DatasetDescription) -> tuple[WatchedVerdict, ...]:
         """All watches that this auditor has set about a dataset, the oldest first; spends nothing."""
-        self.on_step("Reading the watches")
-        return tuple(self.shown(name, dataset) for name in self.holder.watches(dataset.name))
+        self.exchange.on_step("Reading the watches")
+        return tuple(self.shown(name, dataset) for name in self.exchange.holder.watches(dataset.name))
 
     def shown(self, identity: str, dataset: DatasetDescription) -> WatchedVerdict:
         """One of them, with the answers that it has now, each kept as a receipt."""
-        keys = self.receipts.pin(self.holder.keys())
-        report = self.holder.watch_report(dataset.name, identity)
+        holder, receipts = self.exchange.holder, self.exchange.receipts
+        keys = receipts.pin(holder.keys())
+        report = holder.watch_report(dataset.name, identity)
         made = _member(report, "watch", dict)
         release = signed_as(WatchRelease, made, keys)
         if release.id != identity:
@@ -126,9 +111,9 @@ class WatchKeeper:
         answers = verified_answers(documents, keys=keys, watch=release)
         skipped = _member(report, "skipped", list) if "skipped" in report else []
         skips = verified_skips(skipped, keys=keys, watch=release, answers=answers)
-        receipt = self.receipts.keep(release.id, canonical_bytes(made))
+        receipt = receipts.keep(release.id, canonical_bytes(made))
         for statement, document in zip((*answers, *skips), (*documents, *skipped), strict=True):
-            self.receipts.keep(statement.id, canonical_bytes(document))
+            receipts.keep(statement.id, canonical_bytes(document))
         due, pending = report.get("due"), report.get("pending")
         return WatchedVerdict(
             dataset, release, answers, pending if isinstance(pending, int) else None,

@@ -20,10 +20,9 @@ from auditor_client.tables import budget_table, dataset_table
 from auditor_client.text import loss_words, no_such, readable
 from shared.contract.approvals import Approval, ApprovalList
 from shared.contract.datasets import Budget, DatasetDescription
-from shared.kinds.plans import Plan, Quote
+from shared.kinds.registry import KINDS
 from shared.kinds.releases import LedgerPosition, SigningKeys
-from shared.kinds.trainings import Training, TrainingQuote
-from shared.kinds.watches import Watch, WatchQuote
+from shared.kinds.requests import ReleaseRequest
 from shared.scores.columns import ColumnDescription, DerivedColumn
 from shared.wire.canonical import canonical_bytes
 from shared.wire.identity_providers import SignInOffer
@@ -34,7 +33,7 @@ _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedRelease:
-    """A release as it came, its bytes and the same parsed: `verification.verified_release` has to check it first."""
+    """A release as it came, its bytes and the same parsed; `PricedRequest.verified` has to check it first."""
 
     body: bytes = field(repr=False)
     document: Mapping[str, Any] = field(repr=False)
@@ -151,48 +150,24 @@ class HolderClient(HttpCaller):
         """What this auditor was granted on the dataset's population, what it has spent, and what is left."""
         return self._get_of(dataset, _Budget, "/budget")
 
-    def quote(self, dataset: str, plan: Plan) -> Quote:
-        """A plan's price and noise; touches neither records nor budget."""
-        path = f"{_dataset_path(dataset)}/quotes"
-        return fitted(Quote, self.call("POST", path, _body(plan)), path)
+    def quote(self, dataset: str, request: ReleaseRequest, kind: type[_ModelT]) -> _ModelT:
+        """The price of a request, of the type of its kind's quotes; touches neither records nor budget."""
+        path = f"{_dataset_path(dataset)}/{KINDS[request.kind].quotes_path}"
+        return fitted(kind, self.call("POST", path, _body(request)), path)
 
-    def release(self, dataset: str, plan: Plan) -> UnverifiedRelease:
-        """Ask a plan: charged once, with the same answer however often it is asked.
-
-        Raises:
-            ValueError: The plan is not pinned to a version of the records. A retry that meets a new
-                version would be another plan, and be charged again.
-        """
-        _ = plan.pinned_version
-        return self._release(f"{_dataset_path(dataset)}/releases", _body(plan))
-
-    def training_quote(self, dataset: str, training: Training) -> TrainingQuote:
-        """A training's price, and how ε is divided; touches neither records nor budget."""
-        path = f"{_dataset_path(dataset)}/trainings/quotes"
-        return fitted(TrainingQuote, self.call("POST", path, _body(training)), path)
-
-    def training(self, dataset: str, training: Training) -> UnverifiedRelease:
-        """Have a model trained: charged once, with the same answer however often it is asked.
+    def release(self, dataset: str, request: ReleaseRequest) -> UnverifiedRelease:
+        """Ask what is charged: once, with the same answer however often it is asked.
 
         Raises:
-            ValueError: The training is not pinned to a version of the records, as for `release`.
+            ValueError: The request is not pinned to a version of the records. A retry that meets a new version would
+                be another request, and be charged again.
         """
-        _ = training.pinned_version
-        return self._release(f"{_dataset_path(dataset)}/trainings", _body(training))
-
-    def watch_quote(self, dataset: str, watch: Watch) -> WatchQuote:
-        """A watch's price and noise; touches neither records nor budget."""
-        path = f"{_dataset_path(dataset)}/watches/quotes"
-        return fitted(WatchQuote, self.call("POST", path, _body(watch)), path)
-
-    def watch(self, dataset: str, watch: Watch) -> UnverifiedRelease:
-        """Have a verdict watched: charged once, however often it is asked.
-
-        Raises:
-            ValueError: The watch is not pinned to a version of the records, as for `release`.
-        """
-        _ = watch.pinned_version
-        return self._release(f"{_dataset_path(dataset)}/watches", _body(watch))
+        _ = request.pinned_version
+        path = f"{_dataset_path(dataset)}/{KINDS[request.kind].path}"
+        # The purpose is part of no identity: asked again for another one, the same is answered again.
+        path_with_purpose = path if self.purpose is None else f"{path}?{urlencode({'purpose': self.purpose})}"
+        body = self.call("POST", path_with_purpose, _body(request))
+        return UnverifiedRelease(body, parsed(body, path))
 
     def watches(self, dataset: str) -> tuple[str, ...]:
         """The ids of this auditor's own watches about a dataset, in the order in which they were set."""
@@ -282,12 +257,6 @@ class HolderClient(HttpCaller):
         """A tile of the log, or a bundle of its entries, by its path."""
         return self.call("GET", f"/v1/log/tile/{path}")
 
-    def _release(self, path: str, content: bytes) -> UnverifiedRelease:
-        # It is part of no identity: asked again for another purpose, the same is answered again.
-        path_with_purpose = path if self.purpose is None else f"{path}?{urlencode({'purpose': self.purpose})}"
-        body = self.call("POST", path_with_purpose, content)
-        return UnverifiedRelease(body, parsed(body, path))
-
     def _get_of(self, dataset: str, model: type[_ModelT], path: str = "") -> _ModelT:
         """Something about a dataset; where there is none of that name, the refusal says which there are."""
         try:
@@ -315,5 +284,5 @@ def _approval_path(dataset: str, name: str) -> str:
     return f"{_dataset_path(dataset)}/approvals/{quoted(name, safe=':')}"
 
 
-def _body(asked: Plan | Training | Watch) -> bytes:
-    return json.dumps(asked.document()).encode()
+def _body(request: ReleaseRequest) -> bytes:
+    return json.dumps(request.document()).encode()

@@ -6,11 +6,12 @@ false, as evidence. The keys of first contact are trusted; a later one only if a
 Nothing secret is written: not the auditor's key, and no part of a model but the rules that were asked.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, Self
 
 from pydantic import ValidationError
 
@@ -27,7 +28,7 @@ from auditor_client.exchange.ledger_log import (
     RequiredWitnesses,
     fetch_log,
 )
-from auditor_client.exchange.verification import signed
+from auditor_client.exchange.verification import ReleaseT, signed, signed_as
 from auditor_client.tables import Table
 from auditor_client.text import marked_name
 from shared.kinds.handovers import UnvouchedKey, require_vouched
@@ -42,6 +43,38 @@ _SEND_IT: Final = (
     "lowered by what the receipt was charged. If no restore is recorded, the holder's ledger cannot be trusted."
 )
 _REFUSED: Final = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer(Generic[ReleaseT]):
+    """A verified release as it came, with its receipt.
+
+    Attributes:
+        release: What was answered.
+        document: The same as it came, which is what the signature is over.
+        receipt: The file that keeps it.
+        key: The public key that signed it.
+    """
+
+    release: ReleaseT
+    document: Mapping[str, Any] = field(repr=False)
+    receipt: Path
+    key: SigningKey
+
+    @classmethod
+    def signed_by(cls, keys: SigningKeys, release: ReleaseT, document: Mapping[str, Any], receipt: Path) -> Self:
+        """Return a release, whose signature was checked, with the one of some keys that signed it."""
+        return cls(release, document, receipt, next(key for key in keys.keys if key.id == release.key))
+
+    @classmethod
+    def read(cls, kind: type[ReleaseT], content: bytes, receipt: Path, keys: SigningKeys) -> Self:
+        """Read a release whose signature holds.
+
+        Raises:
+            HolderLied: It does not hold.
+        """
+        document = parsed(content, receipt.name)
+        return cls.signed_by(keys, signed_as(kind, document, keys), document, receipt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +254,25 @@ class Receipts:
         path = self.directory / _REFUSED / f"{sha256_name(body).removeprefix('sha256:')}.json"
         self._write(path, body)
         return path
+
+    def answer(self, kind: type[ReleaseT], release_id: str, keys: SigningKeys | None = None) -> KeptAnswer[ReleaseT]:
+        """Read the receipt of a release, whose signature holds by the pinned keys or by others.
+
+        Raises:
+            OSError: It cannot be read.
+            AuditorError: It does not hold.
+        """
+        path = self.path(release_id)
+        return KeptAnswer.read(kind, path.read_bytes(), path, self.pinned() if keys is None else keys)
+
+    def answers(self, kind: type[ReleaseT]) -> Iterator[KeptAnswer[ReleaseT]]:
+        """Read the receipts of one kind of release that hold, in the order of their names; `verify` reports others."""
+        if not self.directory.is_dir():
+            return
+        keys = self.pinned()
+        for file in self.files():
+            with suppress(OSError, AuditorError):
+                yield KeptAnswer.read(kind, file.read_bytes(), file, keys)
 
     def files(self) -> tuple[Path, ...]:
         """The receipts' files, in the order of their names.

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
+from auditor_client.exchange.client_kind import RequestContext
 from auditor_client.exchange.expected_noise import is_expected_scale, not_below
-from auditor_client.exchange.verification import require, require_marked
+from auditor_client.exchange.verification import require
 from auditor_client.text import loss_words
 from shared.contract.datasets import DatasetDescription
 from shared.contract.relations import Relation
@@ -36,15 +37,13 @@ _Part = tuple[str, int | None, int]
 """What a step measures, in how many classes, or any, and what it costs in nano-units."""
 
 
-def check_training_quote(quote: TrainingQuote, *, training: Training, dataset: DatasetDescription) -> None:
-    """Check that a quote prices the training that was sent, and that its steps come to that price.
+def check_training_quote(quote: TrainingQuote, training: Training, context: RequestContext) -> None:
+    """Check that the steps of a quote are those of the training that was sent, and that they come to its price.
 
     Raises:
         HolderLied: Naming the fault.
     """
-    require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
-    require(quote.version == training.version, "the quote is for another version of the records")
-    require_marked(quote, dataset)
+    dataset = context.dataset
     _check_steps(quote.steps, training, dataset)
     steps = sum(step_rho_nano(step.measures, _nano(step), step.classes) for step in quote.steps)
     charge = Charge(training.charge, steps).entered(dataset.terms)

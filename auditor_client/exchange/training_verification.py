@@ -9,16 +9,15 @@ add whole points of the features' bins and nothing else; of a score, that it add
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.verification import require, require_as_quoted, signed_as
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.verification import require
 from auditor_client.models.boxes import Space, representatives
 from shared.contract.bands import band_of
-from shared.contract.datasets import DatasetDescription
 from shared.contract.rules import Predicate
 from shared.contract.schema import Group, Schema
-from shared.kinds.releases import SigningKeys
 from shared.kinds.trained_scores import TRAINED_UNITS_MAX, with_scores
 from shared.kinds.trainings import (
     FairLinear,
@@ -42,34 +41,17 @@ _MODELS: Final[Mapping[str, type[TrainedTree | TrainedScore]]] = {
 """What each algorithm learns."""
 
 
-def verified_training(
-    document: Mapping[str, Any],
-    *,
-    keys: SigningKeys,
-    training: Training,
-    quote: TrainingQuote,
-    dataset: DatasetDescription,
-    auditor: str,
-) -> TrainingRelease:
-    """Check a training's release against everything that is known before it.
-
-    Args:
-        document: The answer, parsed, with every field as it came.
-        keys: The holder's published keys, pinned.
-        training: What was asked, pinned to a version.
-        quote: The price that the holder quoted.
-        dataset: The declaration that the training was made for.
-        auditor: Who asked, by the holder's own name for it.
+def check_training_release(
+    release: TrainingRelease, training: Training, quote: TrainingQuote, context: RequestContext
+) -> None:
+    """Check that a training took the quoted steps, and that its model is one that was asked for.
 
     Raises:
         HolderLied: Naming the fault.
     """
-    release = signed_as(TrainingRelease, document, keys)
-    require(release.training.document() == training.document(), "it answers another training than was asked")
-    require_as_quoted(release, dataset=dataset, auditor=auditor, quote=quote)
     require(release.steps == quote.steps, "its steps are not the quoted ones")
     require(isinstance(release.model, _MODELS[training.algorithm.name]), "its model is of another kind than was asked")
-    schema = dataset.table
+    schema = context.dataset.table
     if isinstance(release.model, TrainedScore):
         _check_score(release.model, training, schema)
         require(release.counts is None, "its score comes with counts of leaves")
@@ -79,7 +61,6 @@ def verified_training(
         require(counted, "its tree comes without the counts of its leaves")
         if release.counts is not None:
             _check_counts(release.model, release.counts, release.steps, schema.groups(training.sensitive))
-    return release
 
 
 def _check_score(model: TrainedScore, training: Training, schema: Schema) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from auditor_client.exchange.client_kind import RequestContext
 from auditor_client.exchange.expected_noise import is_expected, not_below
-from auditor_client.exchange.verification import require, require_as_quoted, require_marked, signed_as
+from auditor_client.exchange.verification import require, signed_as
 from auditor_client.text import loss_words
 from shared.contract.datasets import DatasetDescription
 from shared.contract.schema import Group
@@ -29,15 +30,13 @@ from shared.privacy.charges import Charge
 from shared.privacy.noise import DiscreteLaplaceNoise
 
 
-def check_watch_quote(quote: WatchQuote, *, watch: Watch, dataset: DatasetDescription) -> None:
+def check_watch_quote(quote: WatchQuote, watch: Watch, context: RequestContext) -> None:
     """Check that a quote prices the watch that was sent, and has the noise that its price buys.
 
     Raises:
         HolderLied: Naming the fault.
     """
-    require(quote.dataset == dataset.name and quote.relation == dataset.relation, "the quote is for another dataset")
-    require(quote.version == watch.version, "the quote is for another version of the records")
-    require_marked(quote, dataset)
+    dataset = context.dataset
     charge = Charge.pure(watch.charge.epsilon_nano).entered(dataset.terms)
     require(
         quote.price == charge,
@@ -46,33 +45,13 @@ def check_watch_quote(quote: WatchQuote, *, watch: Watch, dataset: DatasetDescri
     _check_noise(quote.groups, quote.sensitivity, quote.noise, watch, dataset)
 
 
-def verified_watch(
-    document: Mapping[str, Any],
-    *,
-    keys: SigningKeys,
-    watch: Watch,
-    quote: WatchQuote,
-    dataset: DatasetDescription,
-    auditor: str,
-) -> WatchRelease:
-    """Check a watch's release against everything that is known before it.
-
-    Args:
-        document: The answer, parsed, with every field as it came.
-        keys: The holder's published keys, pinned.
-        watch: What was asked, pinned to a version.
-        quote: The price that the holder quoted.
-        dataset: The declaration that the watch was made for.
-        auditor: Who asked, by the holder's own name for it.
+def check_watch_release(release: WatchRelease, watch: Watch, _: WatchQuote, context: RequestContext) -> None:
+    """Check that a watch compares the groups that were asked for, with the noise that its price buys.
 
     Raises:
         HolderLied: Naming the fault.
     """
-    release = signed_as(WatchRelease, document, keys)
-    require(release.watch.document() == watch.document(), "it sets another watch than was asked")
-    require_as_quoted(release, dataset=dataset, auditor=auditor, quote=quote)
-    _check_noise(release.groups, release.sensitivity, release.noise, watch, dataset)
-    return release
+    _check_noise(release.groups, release.sensitivity, release.noise, watch, context.dataset)
 
 
 def verified_answers(

@@ -6,13 +6,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.conditional import ConditionalParity
@@ -33,26 +34,25 @@ MetricEstimate = ParityEstimate | OddsEstimate
 
 
 @dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """A verified release with its receipt.
+class StoredAnswer(KeptAnswer[Release]):
+    """The kept answer to a plan, as figures rest on it.
 
     Attributes:
-        answer: The release as it came, which is what the signature is over.
-        key: The public key that signed it.
         reused: Whether it was made for another question, so that nothing was spent on this one.
         repeated: Whether the very question was asked again just now, which costs nothing; notes do not keep it.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
         others: Further answers about the same people, which the figures rest on too.
     """
 
-    release: Release
-    answer: Mapping[str, Any] = field(repr=False)
-    receipt: Path
-    key: SigningKey
     reused: bool = False
     repeated: bool = False
     supports: Mapping[str, int] | None = field(default=None, repr=False)
     others: "tuple[StoredAnswer, ...]" = ()
+
+    @classmethod
+    def of(cls, kept: KeptAnswer[Release]) -> Self:
+        """Return a kept answer by itself."""
+        return cls(kept.release, kept.document, kept.receipt, kept.key)
 
     @property
     def answers(self) -> "tuple[StoredAnswer, ...]":
@@ -99,7 +99,7 @@ class Finding:
     @property
     def answer(self) -> Mapping[str, Any]:
         """The same as it came."""
-        return self.stored.answer
+        return self.stored.document
 
     @property
     def receipt(self) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from auditor_client.errors import AuditorError, ReceiptsDamaged
-from auditor_client.exchange.answers import KeptAnswer
+from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.findings.decided_tree import reached_leaves
 from auditor_client.findings.notes import NotedReading, write_note
 from auditor_client.findings.training import Trained, trained

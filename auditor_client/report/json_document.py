@@ -16,7 +16,7 @@ from auditor_client.estimation.results import (
     ParityEstimate,
 )
 from auditor_client.estimation.size_rule import SizeRule
-from auditor_client.exchange.answers import KeptAnswer
+from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.findings import insight
 from auditor_client.findings.direct_use import direct_use
 from auditor_client.findings.finding import Finding, MetricEstimate
@@ -100,7 +100,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "key": finding.key.model_dump(mode="json"),
         "receipt": str(finding.receipt),
         "release": dict(finding.answer),
-        **({"joined": [dict(other.answer) for other in finding.stored.others]} if finding.stored.others else {}),
+        **({"joined": [dict(other.document) for other in finding.stored.others]} if finding.stored.others else {}),
         "versions": dict(finding.versions),
     }
 

@@ -6,7 +6,7 @@ on the counts that the holder's own counting gives.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from zlib import crc32
 
@@ -101,9 +101,9 @@ class MethodRuns:
     def _releases(self, holder: InProcessHolder, epsilon_nano: int) -> Iterator[Release]:
         request = self.method.request(self.analysis.sensitive, epsilon_nano, people=int(self.analysis.case.sizes.sum()))
         plan = make_question(_tree(self.analysis.dataset), holder.dataset, request).plan
-        quote = holder.quote(plan)  # the price is the same for every draw
+        priced = holder.quote(plan)  # the price is the same for every draw
         for draw in range(1, self.runs + 1):
-            yield holder.ask(plan.model_copy(update={"draw": draw}), quote)
+            yield holder.ask(replace(priced, request=plan.model_copy(update={"draw": draw})))
 
     def _drawn(self, epsilon_nano: int) -> pd.DataFrame:
         if self.method.slipped is None:

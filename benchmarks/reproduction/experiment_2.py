@@ -174,7 +174,7 @@ def _estimated(holder: InProcessHolder, tree: Tree, sensitive: Sensitive, *, dra
     }
     case = holder.truth(next(iter(plans.values())))
     plan = joined(plans)
-    answers = iter(holder.ask(plan, holder.quote(plan)).batches)
+    answers = iter(holder.ask(holder.quote(plan)).batches)
     rows = []
     for epsilon_nano in BUDGETS:
         everybody, favourable, verdict = (next(answers) for _ in range(3))

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import httpx
 
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS, PricedPlan
 from auditor_client.exchange.holder import HolderClient
-from auditor_client.exchange.verification import check_quote, verified_release
 from benchmarks.accuracy import Case
 from holder_service.app import create_app
 from holder_service.domain.disjointness import disjoint_classes
@@ -80,23 +81,18 @@ class InProcessHolder:
         counts = count_cells(self.records, cells, classes, pafer.sensitive).reveal_to_mechanism()
         return Case(f"{self.dataset.name} {'-'.join(pafer.sensitive)}", counts[1:], counts[0])
 
-    def quote(self, plan: Plan) -> Quote:
-        """A plan's price, checked as an audit does."""
-        quote = self.client.quote(self.dataset.name, plan)
-        check_quote(quote, plan=plan, dataset=self.dataset, schema=self.dataset.table)
-        return quote
+    def quote(self, plan: Plan) -> PricedPlan:
+        """A plan with its price, checked as an audit does."""
+        quote = self.client.quote(self.dataset.name, plan, Quote)
+        return PLANS.priced(plan, quote, RequestContext.of(self.dataset, AUDITOR))
 
-    def ask(self, plan: Plan, quote: Quote) -> Release:
+    def ask(self, priced: PricedPlan) -> Release:
         """Ask a plan, and verify the answer as an audit does.
 
         Raises:
             AuditorError: The holder refused, or its answer does not hold.
         """
-        document = self.client.release(self.dataset.name, plan).document
-        return verified_release(
-            document, keys=self.keys, plan=plan, quote=quote, dataset=self.dataset, auditor=AUDITOR,
-            schema=self.dataset.table,
-        )  # fmt: skip
+        return priced.verified(self.client.release(self.dataset.name, priced.request).document, self.keys)
 
 
 @contextmanager

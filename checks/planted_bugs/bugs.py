@@ -51,8 +51,6 @@ _REFINING_TESTS: Final = "tests/integration/test_refining.py"
 _FAIR_TREE_TESTS: Final = "tests/unit/holder_service/test_fair_tree.py"
 _FAIR_LINEAR: Final = "holder_service/learning/fair_linear.py"
 _FAIR_LINEAR_TESTS: Final = "tests/unit/holder_service/test_fair_linear.py"
-_VERIFIED_TRAINING: Final = "auditor_client/exchange/training_verification.py"
-_VERIFIED_TRAINING_TESTS: Final = "tests/unit/auditor_client/test_training_verification.py"
 _AGGREGATES_TESTS: Final = "tests/unit/holder_service/test_aggregates.py"
 _TASKS_TESTS: Final = "tests/unit/holder_service/test_spark_tasks.py"
 _WORK_TESTS: Final = "tests/unit/holder_service/test_count_work.py"
@@ -94,9 +92,9 @@ BUGS: Final = (
         "a holder may have something else approved than what was asked",
         (
             Edit(
-                "auditor_client/exchange/answers.py",
-                "ChargedAnswers._asked",
-                "            asked.require_same(error.approval)\n",
+                "auditor_client/exchange/charged.py",
+                "Exchange._answer",
+                "            priced.require_same(error.approval)\n",
                 "",
             ),
         ),

@@ -8,7 +8,7 @@ _KINDS: Final = "tests/integration/test_kinds_of_account.py"
 _LIES: Final = "tests/attacks/test_lying_about_chains.py"
 _OUTLOOK: Final = "tests/unit/auditor_client/test_insight.py"
 _CHAINS: Final = "auditor_client/exchange/kept_chains.py"
-_VERIFICATION: Final = "auditor_client/exchange/verification.py"
+_VERIFICATION: Final = "auditor_client/exchange/plan_verification.py"
 _RECEIPTS: Final = f"{_LIES}::test_receipts_that_do_not_belong_together_are_found"
 
 CHAIN_BUGS: Final = (
@@ -101,7 +101,7 @@ CHAIN_BUGS: Final = (
         (
             Edit(
                 _VERIFICATION,
-                "_check_batches",
+                "check_plan_release",
                 "            require(answered.cells == kept,",
                 "            require(True,",
             ),

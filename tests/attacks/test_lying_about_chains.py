@@ -17,9 +17,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from auditor_client.errors import HolderLied, NotFound
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
-from auditor_client.exchange.verification import check_quote, signed_as, verified_release
+from auditor_client.exchange.verification import signed_as
 from shared.contract.datasets import DatasetDescription
 from shared.kinds.plans import Plan, Quote
 from shared.kinds.releases import LedgerPosition, Release, SigningKeys, signature_of, signed_bytes
@@ -88,12 +90,8 @@ class Exchange:
         """What comes of it if the holder lies so; the plan is what was asked all the same."""
         quote, release = deepcopy(self.quote), deepcopy(self.release)
         lie(quote, release)
-        known: dict[str, Any] = {
-            "plan": self.plan, "dataset": self.dataset, "schema": self.dataset.table, "refined": self.refined,
-        }  # fmt: skip
-        priced = Quote.model_validate(quote)
-        check_quote(priced, **known)
-        return verified_release(signed(release), keys=KEYS, quote=priced, auditor="ADR", **known)
+        context = RequestContext.of(self.dataset, "ADR", self.refined)
+        return PLANS.priced(self.plan, Quote.model_validate(quote), context).verified(signed(release), KEYS)
 
 
 def released(folder: str, index: int) -> Document:

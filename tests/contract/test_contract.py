@@ -11,9 +11,8 @@ import pytest
 from sqlalchemy import insert
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.training_steps import check_training_quote
-from auditor_client.exchange.training_verification import verified_training
-from auditor_client.exchange.verification import check_quote, verified_release
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS, TRAININGS
 from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.ledger import BrokenLedger, Kind, Replay
 from holder_service.domain.second_officers import SecondOfficerReplay
@@ -133,11 +132,8 @@ def test_an_auditor_believes_every_release_at_the_price_of_its_quote(recorded: R
         plan = Plan.model_validate(line["sent"]).pinned(line["version"])
         quote, dataset = Quote.model_validate(quoted), recorded.datasets[line["dataset"]]
         refined = verified.get(plan.refines)
-        check_quote(quote, plan=plan, dataset=dataset, schema=dataset.table, refined=refined)
-        release = verified_release(
-            json.loads(sent), keys=recorded.keys, plan=plan, quote=quote, dataset=dataset, auditor=line["auditor"],
-            schema=dataset.table, refined=refined,
-        )  # fmt: skip
+        priced = PLANS.priced(plan, quote, RequestContext.of(dataset, line["auditor"], refined))
+        release = priced.verified(json.loads(sent), recorded.keys)
         assert release.id == line["identity"]
         verified[release.id] = release
 
@@ -160,10 +156,8 @@ def test_a_training_has_the_identity_the_price_and_the_bytes_that_it_had(recorde
         document = json.loads(sent)
         assert training.document() == document["training"]
         quote, dataset = TrainingQuote.model_validate(quoted), recorded.datasets[line["dataset"]]
-        check_training_quote(quote, training=training, dataset=dataset)
-        release = verified_training(
-            document, keys=recorded.keys, training=training, quote=quote, dataset=dataset, auditor=line["auditor"]
-        )
+        priced = TRAININGS.priced(training, quote, RequestContext.of(dataset, line["auditor"]))
+        release = priced.verified(document, recorded.keys)
         assert release.id == line["identity"]
         answer = SerialisedAnswer.of(TrainingAnswer.model_validate(document, extra="ignore"))
         entered = Entered.model_validate(document, extra="ignore")
@@ -274,13 +268,11 @@ def test_a_changed_release_would_be_noticed(recorded: Recorded, change: str) -> 
     line, document = recorded.plans[0], json.loads(recorded.releases[0])
     dataset = recorded.datasets[line["dataset"]]
     RELEASE_CHANGES[change](document)
+    plan, quote = Plan.model_validate(line["sent"]).pinned(line["version"]), Quote.model_validate(recorded.quotes[0])
+    priced = PLANS.priced(plan, quote, RequestContext.of(dataset, line["auditor"]))
 
     with pytest.raises(HolderLied):
-        verified_release(
-            document, keys=recorded.keys, plan=Plan.model_validate(line["sent"]).pinned(line["version"]),
-            quote=Quote.model_validate(recorded.quotes[0]), dataset=dataset, auditor=line["auditor"],
-            schema=dataset.table,
-        )  # fmt: skip
+        priced.verified(document, recorded.keys)
 
 
 @pytest.mark.parametrize("change", [{"nonce": "0" * 32}, {"actor": "someone"}, {"detail": {}}, {"at": "2026-01-01"}])

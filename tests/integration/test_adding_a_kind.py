@@ -9,6 +9,12 @@ from typing import Annotated, Any, ClassVar, Final, cast, get_args
 import pytest
 from pydantic import StrictInt
 
+from auditor_client.errors import HolderLied
+from auditor_client.exchange.charged import Exchange
+from auditor_client.exchange.client_kind import ClientKind, PricedRequest, RequestContext
+from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.receipts import Receipts, check_receipts
+from auditor_client.exchange.verification import require
 from holder_service.domain.deadlines import PlanSize, Work
 from holder_service.records.engines import Counts
 from holder_service.services.releases.approvals import ApprovalInFull
@@ -150,6 +156,21 @@ ROUTES: Final = KindRoutes(
 )  # fmt: skip
 
 
+def check_headcount_quote(quote: HeadcountQuote, request: Headcount, _: RequestContext) -> None:
+    """It costs the epsilon that was asked for."""
+    require(quote.price == Loss(request.epsilon), "it costs another epsilon")
+
+
+def check_headcount(release: HeadcountRelease, request: Headcount, _: HeadcountQuote, context: RequestContext) -> None:
+    """It has a number for each group."""
+    require(len(release.people) == context.schema.group_count(request.sensitive), "it counts other groups")
+
+
+HEADCOUNTS: Final[ClientKind[Headcount, HeadcountQuote, HeadcountRelease]] = ClientKind(
+    HeadcountQuote, HeadcountRelease, check_headcount_quote, check_headcount
+)
+
+
 @pytest.fixture
 def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestedHolder]:
     """A holder that offers headcounts."""
@@ -195,6 +216,53 @@ def test_a_new_kind_is_priced_charged_signed_verified_and_published(counting: Te
     [reported] = transparency_report(counting.holder.store, "register", organisation=None).releases
     assert reported.method == PublishedMethod(("laplace",))
     assert reported.sensitive == ("sex",)
+
+
+@pytest.fixture
+def exchange(counting: TestedHolder, tmp_path: Path) -> Iterator[Exchange]:
+    """An auditor's client of that holder."""
+    with HolderClient(url=counting.url, key=counting.auditor_key) as client:
+        yield Exchange(client, Receipts(tmp_path / "receipts"), lambda _: None)
+
+
+def asked_through(exchange: Exchange, draw: int = 1) -> PricedRequest[Headcount, HeadcountQuote, HeadcountRelease]:
+    """A headcount with its price, as the client checks it."""
+    request = Headcount.model_validate({"sensitive": ["sex"], "epsilon": "0.25", "version": 1, "draw": draw})
+    context = RequestContext.of(exchange.holder.dataset("register"), "ADR")
+    return exchange.priced(HEADCOUNTS, request, context)
+
+
+def test_a_client_prices_asks_verifies_and_keeps_a_new_kind(counting: TestedHolder, exchange: Exchange) -> None:
+    priced = asked_through(exchange)
+    kept = exchange.charged(priced)
+
+    assert counting.spent() == "0.25"
+    assert len(kept.release.people) == 2
+    assert exchange.kept(priced) == exchange.charged(priced) == kept
+    assert kept.receipt == exchange.receipts.path(priced.identity)
+    assert check_receipts(exchange.receipts, exchange.holder).ok
+
+
+@pytest.mark.parametrize("lie", ["people", "draw", "charge", "signature", "quote"])
+def test_a_lie_about_a_new_kind_is_found(counting: TestedHolder, exchange: Exchange, lie: str) -> None:
+    priced, keys = asked_through(exchange), counting.published_keys()
+    document = json.loads(exchange.charged(priced).receipt.read_bytes())
+    if lie == "people":
+        document["people"] = document["people"][:1]
+    elif lie == "draw":
+        document["headcount"]["draw"] = 2
+    elif lie == "charge":
+        document["charge"]["epsilon"] = "0.5"
+    if lie == "quote":
+        with pytest.raises(HolderLied, match="another epsilon"):
+            HEADCOUNTS.priced(
+                priced.request, priced.quote.model_copy(update={"charge": Loss(500_000_000)}), priced.context
+            )
+        return
+    if lie == "signature":
+        document["signature"] = document["signature"][::-1]
+    with pytest.raises(HolderLied):
+        priced.verified(document, keys)
 
 
 def test_a_new_kind_is_refused_like_every_other(counting: TestedHolder) -> None:

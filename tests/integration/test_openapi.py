@@ -23,7 +23,8 @@ from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from auditor_client.exchange.verification import verified_release
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS
 from checks.fuzz import with_short_lists
 from holder_service.web.rest import contract
 from shared.contract.datasets import DatasetDescription
@@ -205,11 +206,9 @@ def test_the_release_of_the_examples_is_one_that_an_auditor_believes() -> None:
     asked, sent = Plan.model_validate(examples["release_plan"]["request"]), examples["release_plan"]["answer"]
     dataset = DatasetDescription.model_validate(examples["describe_dataset"]["answer"])
 
-    release = verified_release(
-        sent, keys=SigningKeys.model_validate(examples["signing_keys"]["answer"]), plan=asked.pinned(sent["version"]),
-        quote=Quote.model_validate(examples["quote_plan"]["answer"]), dataset=dataset, auditor="ADR",
-        schema=dataset.table,
-    )  # fmt: skip
+    quote = Quote.model_validate(examples["quote_plan"]["answer"])
+    priced = PLANS.priced(asked.pinned(sent["version"]), quote, RequestContext.of(dataset, "ADR"))
+    release = priced.verified(sent, SigningKeys.model_validate(examples["signing_keys"]["answer"]))
 
     assert release.ledger.model_dump() == examples["ledger_entry"]["answer"]
 

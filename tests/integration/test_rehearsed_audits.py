@@ -219,7 +219,7 @@ def test_no_answer_is_read_for_what_it_is_not_about(rehearsed: AuditResult, real
 
 def test_a_holder_that_leaves_the_mark_out_or_charges_is_not_believed(auditor: Auditor, rehearsed: AuditResult) -> None:
     invented, people = auditor.dataset("loans-rehearsal"), auditor.dataset("loans")
-    quote = auditor._holder.quote("loans-rehearsal", rehearsed.plan)
+    quote = auditor._holder.quote("loans-rehearsal", rehearsed.plan, Quote)
     require_marked(quote, invented)
 
     lies: list[tuple[dict[str, Any], Any, str]] = [

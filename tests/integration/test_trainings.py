@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from auditor_client.exchange.training_steps import check_training_quote
-from auditor_client.exchange.training_verification import verified_training
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import TRAININGS
 from holder_service.domain.ledger import Event
 from holder_service.learning.learners import LEARNERS
 from holder_service.services.running import overview
@@ -88,10 +88,8 @@ def test_every_algorithm_is_quoted_charged_and_verified(sqlite_holder: TestedHol
     quote = TrainingQuote.model_validate(quoted(sqlite_holder, body).json())
     answer = ask(sqlite_holder, body)
 
-    check_training_quote(quote, training=asked, dataset=dataset)
-    release = verified_training(
-        answer.json(), keys=sqlite_holder.published_keys(), training=asked, quote=quote, dataset=dataset, auditor="ADR"
-    )
+    priced = TRAININGS.priced(asked, quote, RequestContext.of(dataset, "ADR"))
+    release = priced.verified(answer.json(), sqlite_holder.published_keys())
     assert sum(parse_nano(step.epsilon) for step in release.steps) == asked.epsilon
     assert sqlite_holder.spent(dataset="loans") == "0.7"
     assert ask(sqlite_holder, body).content == answer.content

@@ -10,9 +10,8 @@ import pytest
 from auditor_client import Auditor
 from auditor_client.desk.asking import offers
 from auditor_client.errors import ApprovalAwaited, HolderLied
-from auditor_client.exchange.training_steps import check_training_quote
-from auditor_client.exchange.training_verification import verified_training
-from auditor_client.exchange.verification import check_quote, verified_release
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS, TRAININGS
 from auditor_client.planning.capacity import Capacity
 from shared.contract.datasets import DatasetDescription
 from shared.kinds.plans import Plan, Quote
@@ -80,11 +79,8 @@ def believed(holder: TestedHolder, body: dict[str, Any], answer: httpx.Response)
     dataset = described(holder)
     asked = Plan.model_validate(body).pinned(1)
     quote = Quote.model_validate(holder.auditor("POST", "/datasets/monthly/quotes", json={**body, "version": 1}).json())
-    check_quote(quote, plan=asked, dataset=dataset, schema=dataset.table)
-    verified_release(
-        answer.json(), keys=holder.published_keys(), plan=asked, quote=quote, dataset=dataset, auditor="ADR",
-        schema=dataset.table,
-    )  # fmt: skip
+    priced = PLANS.priced(asked, quote, RequestContext.of(dataset, "ADR"))
+    priced.verified(answer.json(), holder.published_keys())
 
 
 def test_every_mechanism_is_charged_its_rho(monthly: TestedHolder) -> None:
@@ -291,10 +287,8 @@ def test_a_training_is_charged_its_steps(holder: TestedHolder) -> None:
         Training.model_validate(body).pinned(1),
         TrainingQuote.model_validate(quoted),
     )
-    check_training_quote(quote, training=asked, dataset=dataset)
-    verified_training(
-        answer.json(), keys=holder.published_keys(), training=asked, quote=quote, dataset=dataset, auditor="ADR"
-    )
+    priced = TRAININGS.priced(asked, quote, RequestContext.of(dataset, "ADR"))
+    priced.verified(answer.json(), holder.published_keys())
     assert holder.is_intact()
 
 
@@ -312,12 +306,12 @@ def test_an_auditor_believes_no_other_price(sqlite_monthly: TestedHolder, change
     body = {**in_rho("0.003"), "version": 1}
     dataset, asked = described(sqlite_monthly), Plan.model_validate(body)
     quote = sqlite_monthly.auditor("POST", "/datasets/monthly/quotes", json=body).json()
-    check_quote(Quote.model_validate(quote), plan=asked, dataset=dataset, schema=dataset.table)
+    PLANS.priced(asked, Quote.model_validate(quote), RequestContext.of(dataset, "ADR"))
 
     change(quote)
 
     with pytest.raises(HolderLied):
-        check_quote(Quote.model_validate(quote), plan=asked, dataset=dataset, schema=dataset.table)
+        PLANS.priced(asked, Quote.model_validate(quote), RequestContext.of(dataset, "ADR"))
 
 
 def test_a_restore_closes_the_cap_in_its_own_kind(sqlite_monthly: TestedHolder) -> None:

@@ -12,15 +12,16 @@ import pytest
 
 from auditor_client.approval_words import one_of
 from auditor_client.errors import ApprovalAwaited, HolderLied, QuestionRefused
-from auditor_client.exchange import answers
-from auditor_client.exchange.answers import AskedOnce, ChargedAnswers
+from auditor_client.exchange import charged as charging
 from auditor_client.exchange.calls import CallLimits
+from auditor_client.exchange.charged import Exchange
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS
 from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts
 from shared.contract.approvals import Approval
-from shared.kinds.plans import Plan
-from shared.privacy.amounts import Loss
-from testing.registers import plan
+from shared.kinds.plans import Plan, Quote
+from testing.registers import REGISTER, plan
 from testing.simulated_holder import KEY, SimulatedHolder, send
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")
@@ -36,6 +37,12 @@ def document(name: str = "", **changes: Any) -> dict[str, Any]:
         "version": 1, "auditor": "ADR", "charge": {"epsilon": "0.5", "delta": "0"}, "state": "waiting",
         "requested": NOW.isoformat(), "expires": (NOW + timedelta(days=14)).isoformat(), **changes,
     }  # fmt: skip
+
+
+def charged(client: HolderClient, receipts: Path) -> None:
+    """Ask the plan at its price, and believe what comes."""
+    priced = PLANS.priced(PLAN, Quote.model_validate(SimulatedHolder().quote(PLAN)), RequestContext.of(REGISTER, "ADR"))
+    Exchange(client, Receipts(receipts), print).charged(priced)
 
 
 @pytest.fixture
@@ -77,12 +84,9 @@ def test_a_request_that_is_not_what_was_asked_is_a_lie(
     simulated: SimulatedHolder, client: HolderClient, tmp_path: Path, sent: dict[str, Any]
 ) -> None:
     simulated.reply(202, json.dumps(sent).encode(), to="/releases")
-    asked = AskedOnce(document()["id"], Loss(500_000_000))
 
     with pytest.raises(HolderLied):
-        ChargedAnswers(client, Receipts(tmp_path), print).answered(
-            lambda holder: holder.release("register", PLAN), never_verified, asked=asked, again=""
-        )
+        charged(client, tmp_path)
 
 
 @pytest.mark.parametrize("lie", ["while it waits", "once it is approved"])
@@ -90,7 +94,7 @@ def test_a_request_that_becomes_another_while_it_is_waited_for_is_a_lie(
     simulated: SimulatedHolder, http: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: str
 ) -> None:
     """It is away for a moment first, which ends nothing."""
-    monkeypatch.setattr(answers, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(charging, "FIRST_PAUSE_S", 0.001)
     dearer: dict[str, Any] = {"charge": {"epsilon": "2", "delta": "0"}}
     approved = document(state="approved")
     replies = [(202, document()), (502, {}), (200, document()), (200, document(**dearer))]
@@ -108,12 +112,7 @@ def test_a_request_that_becomes_another_while_it_is_waited_for_is_a_lie(
     client = HolderClient(http, url=simulated.url, key=KEY, wait_approval_s=60, limits=CallLimits(attempts=1))
 
     with pytest.raises(HolderLied, match="ε = 2"):
-        ChargedAnswers(client, Receipts(tmp_path), print).answered(
-            lambda holder: holder.release("register", PLAN),
-            never_verified,
-            asked=AskedOnce(document()["id"], Loss(500_000_000)),
-            again="",
-        )
+        charged(client, tmp_path)
     assert replies == []
 
 
@@ -128,11 +127,6 @@ def test_what_to_do_about_a_request_is_said_by_its_state(
 
     assert ("again once it is approved" in str(waited.value)) == again
     assert "`Auditor.approvals`" in str(waited.value)
-
-
-def never_verified(*_: Any) -> Any:
-    """Nothing came that could be verified."""
-    raise AssertionError
 
 
 def test_a_list_of_several_pages_is_read_and_one_without_end_is_not(

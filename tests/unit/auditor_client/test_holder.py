@@ -23,7 +23,7 @@ from auditor_client.errors import (
 )
 from auditor_client.exchange.calls import CallLimits
 from auditor_client.exchange.holder import HolderClient
-from shared.kinds.plans import Plan
+from shared.kinds.plans import Plan, Quote
 from shared.wire.problems import TITLES
 from testing.ports import reserved_port
 from testing.registers import plan
@@ -49,7 +49,7 @@ def test_every_endpoint_gives_the_contracts_type(client: HolderClient) -> None:
     assert [dataset.name for dataset in client.datasets()] == ["register"]
     assert client.dataset("register").sensitive == ("sex", "origin")
     assert client.budget("register").auditor == "ADR"
-    assert client.quote("register", PLAN).charge.epsilon_nano == 500_000_000
+    assert client.quote("register", PLAN, Quote).charge.epsilon_nano == 500_000_000
     assert release.document["plan"] == PLAN.document()
     assert json.loads(release.body) == release.document
     assert client.keys().keys[0].id == "k1"

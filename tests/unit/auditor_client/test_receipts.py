@@ -213,7 +213,7 @@ def test_trainings_have_receipts_like_plans(
 ) -> None:
     fill(receipts, client, "0.3")
     simulated.dataset = LOANS
-    trained = client.training("register", loans_training())
+    trained = client.release("register", loans_training())
     path = receipts.keep(trained.document["id"], trained.body)
 
     good = check_receipts(receipts, client)

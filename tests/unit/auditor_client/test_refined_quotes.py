@@ -7,7 +7,8 @@ from typing import Final
 import pytest
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.verification import check_quote
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS
 from shared.contract.datasets import DatasetDescription
 from shared.kinds.plans import Plan, Quote
 from shared.kinds.releases import Release
@@ -35,7 +36,7 @@ def dataset() -> DatasetDescription:
 
 
 def check(quote: Quote, plan: Plan, dataset: DatasetDescription, refined: Release | None) -> None:
-    check_quote(quote, plan=plan, dataset=dataset, schema=dataset.table, refined=refined)
+    PLANS.priced(plan, quote, RequestContext.of(dataset, "ADR", refined))
 
 
 def test_each_link_is_charged_the_difference(chain: list[tuple[Quote, Release]], dataset: DatasetDescription) -> None:

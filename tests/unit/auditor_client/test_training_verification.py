@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.training_steps import check_training_quote
-from auditor_client.exchange.training_verification import verified_training
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import TRAININGS
 from shared.contract.datasets import DatasetDescription
 from shared.kinds.releases import SigningKeys
 from shared.kinds.trainings import Training, TrainingQuote, TrainingRelease
@@ -29,14 +29,9 @@ def answer(holder: SimulatedHolder, asked: Training) -> Document:
 
 def verify(holder: SimulatedHolder, document: Document, asked: Training) -> TrainingRelease:
     honest = SimulatedHolder(dataset=holder.dataset)
-    return verified_training(
-        document,
-        keys=SigningKeys.model_validate(holder.keys()),
-        training=asked,
-        quote=TrainingQuote.model_validate(honest.training_quote(asked)),
-        dataset=holder.dataset,
-        auditor="ADR",
-    )
+    quote = TrainingQuote.model_validate(honest.training_quote(asked))
+    priced = TRAININGS.priced(asked, quote, RequestContext.of(holder.dataset, "ADR"))
+    return priced.verified(document, SigningKeys.model_validate(holder.keys()))
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
@@ -55,7 +50,7 @@ def test_every_honest_division_passes(epsilon_nano: int, relation: str) -> None:
     dataset, asked = LOANS.model_copy(update={"relation": relation}), loans_training(format_nano(epsilon_nano))
     quote = SimulatedHolder(dataset=dataset).training_quote(asked)
 
-    check_training_quote(TrainingQuote.model_validate(quote), training=asked, dataset=dataset)
+    TRAININGS.priced(asked, TrainingQuote.model_validate(quote), RequestContext.of(dataset, "ADR"))
 
 
 def leaf(document: Document, index: int = 0) -> Document:
@@ -294,7 +289,7 @@ def test_every_honest_division_of_every_learner_passes(
     asked = loans_training(format_nano(epsilon_nano), algorithm=algorithm, features=used)
     quote = SimulatedHolder(dataset=dataset).training_quote(asked)
 
-    check_training_quote(TrainingQuote.model_validate(quote), training=asked, dataset=dataset)
+    TRAININGS.priced(asked, TrainingQuote.model_validate(quote), RequestContext.of(dataset, "ADR"))
 
 
 _FIRST = "model.document.terms.0"
@@ -361,7 +356,7 @@ def test_steps_of_another_division_are_found_out(asked: Training, other: Trainin
     quote = SimulatedHolder(dataset=LOANS).training_quote(other)
 
     with pytest.raises(HolderLied, match=f"those that {asked.algorithm.name} divides"):
-        check_training_quote(TrainingQuote.model_validate(quote), training=asked, dataset=LOANS)
+        TRAININGS.priced(asked, TrainingQuote.model_validate(quote), RequestContext.of(LOANS, "ADR"))
 
 
 QUOTED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
@@ -389,7 +384,7 @@ def test_a_false_quote_is_found_out(lie: str) -> None:
     quote = SimulatedHolder(dataset=LOANS, change_quote=change).training_quote(loans_training())
 
     with pytest.raises(HolderLied, match=refusal):
-        check_training_quote(TrainingQuote.model_validate(quote), training=loans_training(), dataset=LOANS)
+        TRAININGS.priced(loans_training(), TrainingQuote.model_validate(quote), RequestContext.of(LOANS, "ADR"))
 
 
 def test_a_relation_without_trainings_is_no_price() -> None:
@@ -397,7 +392,7 @@ def test_a_relation_without_trainings_is_no_price() -> None:
     quote = SimulatedHolder(dataset=dataset).training_quote(loans_training())
 
     with pytest.raises(HolderLied, match="not offered"):
-        check_training_quote(TrainingQuote.model_validate(quote), training=loans_training(), dataset=dataset)
+        TRAININGS.priced(loans_training(), TrainingQuote.model_validate(quote), RequestContext.of(dataset, "ADR"))
 
 
 def test_two_people_change_where_one_replaces_another() -> None:
@@ -406,4 +401,4 @@ def test_two_people_change_where_one_replaces_another() -> None:
     quote = {**SimulatedHolder(dataset=LOANS).training_quote(loans_training()), "relation": "replace"}
 
     with pytest.raises(HolderLied, match="noise of step"):
-        check_training_quote(TrainingQuote.model_validate(quote), training=loans_training(), dataset=dataset)
+        TRAININGS.priced(loans_training(), TrainingQuote.model_validate(quote), RequestContext.of(dataset, "ADR"))

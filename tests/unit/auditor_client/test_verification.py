@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor_client.errors import HolderLied
-from auditor_client.exchange.verification import check_quote, verified_release
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS
 from shared.contract.datasets import DatasetDescription
 from shared.kinds.plans import Plan, Quote
 from shared.kinds.releases import Release, SigningKeys
@@ -30,15 +31,9 @@ def answer(holder: SimulatedHolder, plan: Plan) -> Document:
 
 
 def verify(holder: SimulatedHolder, document: Document, plan: Plan, quote: Quote | None = None) -> Release:
-    return verified_release(
-        document,
-        keys=SigningKeys.model_validate(holder.keys()),
-        plan=plan,
-        quote=quote or Quote.model_validate(SimulatedHolder(dataset=holder.dataset).quote(plan)),
-        dataset=holder.dataset,
-        auditor="ADR",
-        schema=holder.dataset.table,
-    )
+    believed = quote or Quote.model_validate(SimulatedHolder(dataset=holder.dataset).quote(plan))
+    priced = PLANS.priced(plan, believed, RequestContext.of(holder.dataset, "ADR"))
+    return priced.verified(document, SigningKeys.model_validate(holder.keys()))
 
 
 def test_an_honest_release_passes() -> None:
@@ -54,7 +49,7 @@ def test_every_honest_scale_passes(epsilon_nano: int) -> None:
     """The holder raises the scale by ulps until it is large enough; a tolerance must not find that a lie."""
     plan = plan_of(format_nano(epsilon_nano))
 
-    check_quote(Quote.model_validate(SimulatedHolder().quote(plan)), plan=plan, dataset=REGISTER, schema=REGISTER.table)
+    PLANS.priced(plan, Quote.model_validate(SimulatedHolder().quote(plan)), RequestContext.of(REGISTER, "ADR"))
 
 
 def batch(document: Document) -> Document:
@@ -214,7 +209,7 @@ def test_each_relation_needs_its_own_noise(
     liar = SimulatedHolder(dataset=dataset, before_signing=too_little, change_quote=honest)
     quote = Quote.model_validate(holder.quote(plan))
 
-    check_quote(quote, plan=plan, dataset=dataset, schema=dataset.table)
+    PLANS.priced(plan, quote, RequestContext.of(dataset, "ADR"))
     verify(holder, answer(holder, plan), plan, quote)
     with pytest.raises(HolderLied, match="noise"):
         verify(liar, answer(liar, plan), plan, quote)
@@ -239,4 +234,4 @@ def test_a_quote_that_contradicts_itself_is_found_out(change: Callable[[Document
     change(document)
 
     with pytest.raises(HolderLied, match=refusal):
-        check_quote(Quote.model_validate(document), plan=plan, dataset=REGISTER, schema=REGISTER.table)
+        PLANS.priced(plan, Quote.model_validate(document), RequestContext.of(REGISTER, "ADR"))
