@@ -41,7 +41,7 @@ from auditor_client.exchange.ledger_log import RequiredWitnesses
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.sessions import shown_by
 from auditor_client.findings.about import NOTHING, About
-from auditor_client.findings.notes import Notes
+from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
 from auditor_client.findings.rehearsals import require_alike
 from auditor_client.settings import AuditorSettings, Given, load_settings
@@ -101,7 +101,7 @@ class Auditor:
         about = about.over(made(About, {"organisation": settings.organisation, "author": settings.author}))
         self._questioning = Questioning(self._linked, on_step)
         self._exchange = Exchange(self._holder, self._receipts, on_step)
-        self._answering = Answering(self._exchange, Notes(settings.receipts), about)
+        self._answering = Answering(self._exchange, Notes(settings.receipts, Note), about)
 
     @classmethod
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:

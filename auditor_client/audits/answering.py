@@ -50,7 +50,7 @@ class PreparedQuestion:
 class Answering:
     """Has questions answered: from the receipts of one directory, or by one holder."""
 
-    def __init__(self, exchange: Exchange, notes: Notes, about: About) -> None:
+    def __init__(self, exchange: Exchange, notes: Notes[Note], about: About) -> None:
         self._exchange = exchange
         self._notes = notes
         self._about = about

@@ -12,18 +12,17 @@ them; sentences and the page only if the same versions did, because later versio
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path, PurePosixPath
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from auditor_client.asking.question import rules_digest
-from auditor_client.audits.bundle_files import OTHER_VERSIONS, AuditCheck, member, require, require_same_document
+from auditor_client.audits.bundle_files import EvidenceCheck, member
 from auditor_client.audits.bundle_readme import readme
-from auditor_client.audits.bundled_trainings import checked_training, training_files, training_name
+from auditor_client.audits.evidence import PARTS, of_audit, of_training
 from auditor_client.audits.kept_trainings import KeptTraining
 from auditor_client.audits.result import AuditResult
-from auditor_client.audits.stored_answers import finding
 from auditor_client.errors import AuditorError, ReceiptsDamaged
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.ledger_log import (
@@ -36,12 +35,8 @@ from auditor_client.exchange.ledger_log import (
 )
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed
-from auditor_client.findings.finding import StoredAnswer
-from auditor_client.findings.notes import Note, read_note
 from auditor_client.findings.rehearsals import require_alike
-from auditor_client.report.json_document import FORMATS, audit_document
 from auditor_client.text import marked_name
-from shared.contract.datasets import Budget
 from shared.kinds.bundles import (
     BYTES_MAX,
     FORMAT,
@@ -56,29 +51,33 @@ from shared.kinds.bundles import (
     read_bundle,
 )
 from shared.kinds.handovers import UnvouchedKey, require_vouched
-from shared.kinds.releases import LedgerPosition, Release, SigningKey, SigningKeys
+from shared.kinds.releases import LedgerPosition, SigningKey, SigningKeys
 from shared.log.notes import BadNote
 from shared.wire.canonical import sha256_name
 
 
 @dataclass(frozen=True, slots=True)
 class BundleReport:
-    """What was found about a bundle: of each audit, and as a whole.
+    """What was found about a bundle: of each piece of evidence, by the manifest's members, and as a whole.
 
     `fingerprints` are the keys that the signatures were checked with, "id public_key", to compare with the holder's.
     `log` is what was found about the holder's public log; None if the bundle has none and no witness is required.
     """
 
-    checks: tuple[AuditCheck, ...]
+    by_member: Mapping[str, tuple[EvidenceCheck, ...]]
     faults: tuple[str, ...]
     fingerprints: tuple[str, ...]
-    trainings: tuple[AuditCheck, ...] = ()
     log: LogCheck | None = None
+
+    @property
+    def checks(self) -> tuple[EvidenceCheck, ...]:
+        """What was found of all evidence, in the order of the bundle."""
+        return tuple(chain.from_iterable(self.by_member.values()))
 
     @property
     def ok(self) -> bool:
         """Whether nothing was found wrong, and there was something to check."""
-        found = (*self.checks, *self.trainings)
+        found = self.checks
         faults = (*self.faults, *(check.fault for check in found), None if self.log is None else self.log.fault)
         return bool(found) and all(fault is None for fault in faults)
 
@@ -86,8 +85,7 @@ class BundleReport:
         """The findings as JSON values."""
         return {
             "ok": self.ok,
-            "audits": [asdict(one) for one in self.checks],
-            "trainings": [asdict(one) for one in self.trainings],
+            **{member: [asdict(one) for one in found] for member, found in self.by_member.items()},
             "faults": list(self.faults),
             "keys": list(self.fingerprints),
             "log": None if self.log is None else asdict(self.log),
@@ -104,37 +102,25 @@ def write_bundle(
         OSError: The file cannot be written.
         QuestionRefused: Some are of a rehearsal, and others of real people.
     """
-    if not audits and not trainings:
+    evidence = [*map(of_audit, audits), *map(of_training, trainings)]
+    if not evidence:
         raise ReceiptsDamaged("There is no audit to write: no receipt with a note.")
-    described = [*(audit.question.dataset for audit in audits), *(training.note.dataset for training in trainings)]
-    for dataset in described[1:]:
-        require_alike(described[0], dataset, "One bundle is written")
+    for one in evidence[1:]:
+        require_alike(evidence[0].note.dataset, one.note.dataset, "One bundle is written")
     files: dict[str, bytes] = {KEYS: receipts.pinned().model_dump_json(indent=2).encode()}
     log = LogFolder(receipts.directory).saved()
     if log is not None:
         files |= {LOG_CHECKPOINT: str(log.note).encode(), LOG_ENTRIES: log.entries}
-    listed = []
-    for audit in audits:
-        note = audit.note
-        name = note.name.removeprefix("sha256:")
-        listed.append((name, *_called(note)))
-        for answer in audit.stored.answers:
-            files[f"receipts/{answer.receipt.name}"] = answer.receipt.read_bytes()
-        files[f"questions/{name}.json"] = note.model_dump_json(indent=1).encode()
-        files[f"figures/{name}.json"] = audit.to_json().encode()
-        files[f"reports/{name}.html"] = audit.to_html().encode()
-    for training in trainings:
-        files |= training_files(training)
-    of_trainings = [
-        (training_name(one), marked_name(one.note.dataset.name, one.note.dataset.rehearsal)) for one in trainings
-    ]
-    files[README] = readme(listed, of_trainings).encode()
-    manifest = Manifest(
-        format=FORMAT,
-        audits=tuple(name for name, *_ in listed),
-        trainings=tuple(map(training_name, trainings)),
-        files={name: sha256_name(content) for name, content in files.items()},
-    )
+    listed: dict[str, list[str]] = {part.member: [] for part in PARTS}
+    lines = []
+    for one in evidence:
+        files.update(one.files())
+        listed[one.part.member].append(one.note.file_name)
+        dataset = marked_name(one.note.dataset.name, one.note.dataset.rehearsal)
+        lines.append((one.note.file_name, one.part.model(one.note) or one.part.unnamed, dataset))
+    files[README] = readme(lines).encode()
+    digests = {name: sha256_name(content) for name, content in files.items()}
+    manifest = Manifest.model_validate({"format": FORMAT, **listed, "files": digests})
     files[MANIFEST] = manifest.model_dump_json(indent=2).encode()
     if len(files) > MEMBERS_MAX or sum(map(len, files.values())) > BYTES_MAX:
         raise ReceiptsDamaged(
@@ -169,13 +155,14 @@ def check_bundle(
     except (ValidationError, OSError) as error:
         raise ReceiptsDamaged(f"{path} is no evidence bundle: the keys cannot be read.") from error
     faults = tuple(manifest.faults(files))
-    checks = () if faults else tuple(_checked(name, files, trusted) for name in manifest.audits)
-    trainings = () if faults else tuple(checked_training(name, files, trusted) for name in manifest.trainings)
+    checks = {
+        part.member: tuple(part.check(name, files, trusted) for name in getattr(manifest, part.member) if not faults)
+        for part in PARTS
+    }
     return BundleReport(
-        checks=checks,
-        faults=faults or tuple(_readme_faults(files, checks, trainings)),
+        by_member=checks,
+        faults=faults or tuple(_readme_faults(files, checks)),
         fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted.keys),
-        trainings=trainings,
         log=None if faults else _checked_log(files, trusted, witnesses),
     )
 
@@ -365,74 +352,10 @@ def _position(name: str, content: bytes) -> LedgerPosition:
         raise ReceiptsDamaged(f"{name} does not name an entry of the ledger.") from error
 
 
-def _readme_faults(
-    files: Mapping[str, bytes], checks: Sequence[AuditCheck], trainings: Sequence[AuditCheck]
-) -> Iterator[str]:
+def _readme_faults(files: Mapping[str, bytes], checks: Mapping[str, Sequence[EvidenceCheck]]) -> Iterator[str]:
     """What is wrong with the text that is opened first; another version may have written other words."""
-    if README not in files or any(one.fault or one.remark for one in (*checks, *trainings)):
+    if README not in files or any(one.fault or one.remark for of_part in checks.values() for one in of_part):
         return
-    text = readme(
-        [(one.name, one.model, one.dataset) for one in checks], [(one.name, one.dataset) for one in trainings]
-    )
+    text = readme((one.name, one.model or part.unnamed, one.dataset) for part in PARTS for one in checks[part.member])
     if files[README] != text.encode():
         yield f"{README} is not the one that these audits make"
-
-
-def _called(note: Note) -> tuple[str, str]:
-    """The model and the dataset of an audit, as people call them."""
-    return note.about.model_name or note.request.decision or "", marked_name(note.dataset.name, note.dataset.rehearsal)
-
-
-def _checked(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> AuditCheck:
-    """Compute one audit again and compare."""
-    dataset = model = ""
-    try:
-        note = read_note(member(files, f"questions/{name}.json"), name)
-        model, dataset = _called(note)
-        document = parsed(member(files, f"figures/{name}.json"), f"figures/{name}.json")
-        again = _recomputed(note, files, keys, document)
-        require(note.name == f"sha256:{name}", "its note has another name than its digest")
-        page = member(files, f"reports/{name}.html").decode(errors="replace")
-        same_versions = again.versions == document.get("versions")
-        form = document.get("format")
-        require(form in FORMATS, f"its figures are of format {form!r}, which this version does not read")
-        require_same_document(again.view.begun(audit_document(again, str(form))), document, same_versions=same_versions)
-        require(not same_versions or page == again.to_html(), "its report is not the one that these figures make")
-    except AuditorError as error:
-        return AuditCheck(name, dataset, str(error), model=model)
-    return AuditCheck(name, dataset, None, None if same_versions else OTHER_VERSIONS, model)
-
-
-def _recomputed(note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]) -> AuditResult:
-    """The audit from its receipt and its note; the document gives only what no figure depends on."""
-    stored = note.answer(lambda release: _kept(release, files, keys))
-    release = stored.release
-    question = note.question()
-    require(
-        all(held.is_of(release.auditor, release.dataset) for held in note.source.columns),
-        "the id of a score is not that of its document",
-    )
-    require(
-        rules_digest(question.rules, note.source.columns) == note.model.rules,
-        "the rules are not those of the model's digest",
-    )
-    require(question.plan == note.plan, "the plan is not the one that these rules make")
-    require(note.reused or release.plan == note.plan, "the receipt answers another plan")
-    require(release.dataset == note.dataset.name, "the receipt is about another dataset")
-    receipt = Path(str(document.get("receipt", "")))
-    require(PurePosixPath(receipt.name).stem == stored.receipt.stem, "its figures name another receipt")
-    try:
-        budget = None if document.get("budget") is None else Budget.model_validate(document["budget"])
-    except ValidationError as error:
-        raise ReceiptsDamaged("The budget in its figures cannot be read.") from error
-    holder_url = str(document.get("holder", ""))
-    stored = replace(stored, receipt=receipt)
-    return finding(question, stored, note.reading, holder_url=holder_url, budget=budget, about=note.about)
-
-
-def _kept(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> StoredAnswer:
-    """A release of the bundle, if a signature says that the holder made it."""
-    file = f"receipts/{name.removeprefix('sha256:')}.json"
-    stored = StoredAnswer.read(Release, member(files, file), Path(file), keys)
-    require(stored.release.id == name, "its receipt is of another release than its note says")
-    return stored

@@ -1,4 +1,4 @@
-"""What the checks of a bundle's audits and of its trainings share: its files, and two documents side by side."""
+"""What the checks of all evidence in a bundle share: its files, and two documents side by side."""
 
 import json
 from collections.abc import Mapping, Set
@@ -15,8 +15,8 @@ OTHER_VERSIONS: Final = "Other versions made it: its figures are right, its sent
 
 
 @dataclass(frozen=True, slots=True)
-class AuditCheck:
-    """What was found about one audit or training: a fault; or else what could not be compared, if anything.
+class EvidenceCheck:
+    """What was found about one piece of evidence: a fault; or else what could not be compared, if anything.
 
     `model` is what the auditor called the model; empty where nothing can be said of it.
     """

@@ -1,6 +1,6 @@
 """The first file that somebody opens in an evidence bundle: what is in it, and how to check it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
 _TEXT: Final = """\
@@ -27,13 +27,11 @@ or whether a difference is lawful.
 """
 
 
-def readme(audits: Sequence[tuple[str, str, str]], trainings: Sequence[tuple[str, str]]) -> str:
+def readme(evidence: Iterable[tuple[str, str, str]]) -> str:
     """Return the text: it lists the report of each audit and training, but no finding.
 
     Args:
-        audits: The name, the model and the dataset of each.
-        trainings: The name and the dataset of each.
+        evidence: The name, the subject and the dataset of each.
     """
-    lines = [f"reports/{name}.html    {model or 'a model'}, dataset {dataset}" for name, model, dataset in audits]
-    lines += [f"reports/{name}.html    a training, dataset {dataset}" for name, dataset in trainings]
-    return _TEXT.format(pages="".join(f"{line}\n" for line in lines))
+    lines = (f"reports/{name}.html    {subject}, dataset {dataset}\n" for name, subject, dataset in evidence)
+    return _TEXT.format(pages="".join(lines))

@@ -84,7 +84,7 @@ def stored_history(receipts: Receipts, *, dataset: str | None = None, model: str
     file's digest, with "sha256:" or without.
     """
     kept, audits, unreadable = kept_answers(receipts), [], 0
-    for note in Notes(receipts.directory).read():
+    for note in Notes(receipts.directory, Note).read():
         digests = [digest.removeprefix("sha256:") for digest in (note.model.rules, note.model.file) if digest]
         wanted = model is None or any(digest.startswith(model.removeprefix("sha256:")) for digest in digests)
         if not wanted or not of_dataset(note.dataset, dataset):
@@ -106,20 +106,20 @@ def kept_audit(path: Path) -> AuditResult:
         ReceiptsDamaged: It is none, its receipt is missing, or the receipt answers several models.
         EstimationRefused, QuestionRefused: The note and its receipt do not fit.
     """
-    by_note = path.parent.name == Notes(Path()).directory.name
+    by_note = path.parent.name == Note.folder
     receipts = Receipts(path.parent.parent if by_note else path.parent)
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ReceiptsDamaged(f"{path} cannot be read: {error.strerror}. Name a receipt, or its note.") from error
     if by_note:
-        notes: tuple[Note, ...] = (read_note(content, path),)
+        notes: tuple[Note, ...] = (read_note(Note, content, path),)
     else:
-        notes = tuple(note for note in Notes(receipts.directory).read() if note.release == f"sha256:{path.stem}")
+        notes = tuple(note for note in Notes(receipts.directory, Note).read() if note.release == f"sha256:{path.stem}")
     if not notes:
         raise ReceiptsDamaged(f"No note in {receipts.directory} is of {path.name}: name the receipt of an audit.")
     if len({note.model.rules for note in notes}) > 1:
-        files = ", ".join(f"{note.name.removeprefix('sha256:')}.json" for note in notes)
+        files = ", ".join(f"{note.file_name}.json" for note in notes)
         raise ReceiptsDamaged(f"{path.name} answers audits of several models: name one of the notes, {files}.")
     note = max(notes, key=lambda one: PARITY in one.request.metrics)
     return noted_audit(note, kept_answers(receipts))

@@ -7,8 +7,9 @@ from pathlib import Path
 from auditor_client.audits.training import TrainingResult
 from auditor_client.errors import AuditorError, HolderLied, HolderUnavailable, ReceiptsDamaged
 from auditor_client.exchange.receipts import KeptAnswer, Receipts
+from auditor_client.findings.notes import Notes
 from auditor_client.findings.rehearsals import of_dataset
-from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
+from auditor_client.findings.training_notes import TrainingNote
 from shared.kinds.trainings import TrainingRelease
 
 
@@ -53,9 +54,10 @@ def kept_training(receipts: Receipts, name: str) -> KeptTraining:
     Raises:
         ReceiptsDamaged: There is none, or it has no good receipt.
     """
-    note = next((one for one in TrainingNotes(receipts.directory).read() if one.file_name == name), None)
-    if note is None:
+    notes = Notes(receipts.directory, TrainingNote)
+    if name not in notes.names():
         raise ReceiptsDamaged("There is no such training among the kept ones.")
+    note = notes.named(name)
     try:
         return KeptTraining(note, receipts.answer(TrainingRelease, note.release))
     except (OSError, HolderLied, HolderUnavailable) as error:
@@ -63,7 +65,7 @@ def kept_training(receipts: Receipts, name: str) -> KeptTraining:
 
 
 def _notes(directory: Path, dataset: str | None, model: str | None) -> Iterator[TrainingNote]:
-    for note in TrainingNotes(directory).read():
+    for note in Notes(directory, TrainingNote).read():
         of_model = model is None or note.model.removeprefix("sha256:").startswith(model.removeprefix("sha256:"))
         if of_model and of_dataset(note.dataset, dataset):
             yield note

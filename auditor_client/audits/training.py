@@ -14,10 +14,11 @@ from auditor_client.dataset_words import DatasetWords
 from auditor_client.exchange.charged import Exchange
 from auditor_client.exchange.client_kind import RequestContext
 from auditor_client.exchange.client_kinds import TRAININGS
+from auditor_client.findings.notes import Notes
 from auditor_client.findings.reading import Reading
 from auditor_client.findings.rehearsals import rehearsal_member
 from auditor_client.findings.training import Trained, require_ratio, trained
-from auditor_client.findings.training_notes import TrainingNote, TrainingNotes
+from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.models.readers.own.own_json import OwnModel, load_file, rules_document, score_document
 from auditor_client.report.terminal import training_lines
 from auditor_client.report.training_data import TrainingData, training_data, training_description
@@ -221,7 +222,7 @@ class Trainer:
         exchange.on_step("Deciding the leaves")
         found = trained(planned.dataset, answer, ratio=ratio, reading=asking.reading, reused=reused)
         result = TrainingResult(found)
-        TrainingNotes(exchange.receipts.directory).keep(result.note)
+        Notes(exchange.receipts.directory, TrainingNote).keep(result.note)
         return result
 
 

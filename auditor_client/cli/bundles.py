@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from auditor_client.audits.bundle import check_bundle, compare_bundles, write_bundle
+from auditor_client.audits.evidence import PARTS
 from auditor_client.audits.history import stored_history
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection, DatasetIfAny, JsonOnly
@@ -77,18 +78,13 @@ def check(
         if output.as_json:
             print_json(found.to_document())
         else:
-            print_table(
-                ("Audit", "Model or decisions", "Dataset", "Finding"),
-                [
+            for part in PARTS:
+                lines = [
                     (f"{one.name[:12]}…", one.model, one.dataset, one.fault or one.remark or "good")
-                    for one in found.checks
-                ],
-            )
-            if found.trainings:
-                print_table(
-                    ("Training", "Dataset", "Finding"),
-                    [(f"{one.name[:12]}…", one.dataset, one.fault or one.remark or "good") for one in found.trainings],
-                )
+                    for one in found.by_member[part.member]
+                ]
+                if lines:
+                    print_table((part.heading, "Model or decisions", "Dataset", "Finding"), lines)
             for fault in found.faults:
                 typer.echo(fault)
             if found.log is not None:

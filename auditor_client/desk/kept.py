@@ -18,7 +18,7 @@ class KeptAudits:
 
     def __init__(self, directory: Path) -> None:
         self.receipts = Receipts(directory)
-        self._notes = Notes(directory)
+        self._notes = Notes(directory, Note)
         self._computed: dict[str, AuditResult | str] = {}
         self._lock = threading.Lock()
         self._filling = threading.Event()
@@ -26,7 +26,7 @@ class KeptAudits:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all notes."""
-        return tuple(sorted(path.stem for path in self._notes.directory.glob("*.json")))
+        return self._notes.names()
 
     def audit(self, name: str) -> AuditResult:
         """One audit.

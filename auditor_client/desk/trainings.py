@@ -29,9 +29,9 @@ from auditor_client.desk.shown_prices import changed_since
 from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedTraining
 from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged, SignInNeeded
-from auditor_client.findings.notes import Note
+from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
-from auditor_client.findings.training_notes import TrainingNotes
+from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.report.history_data import TrainingRow, history_data
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.text import loss_words
@@ -77,7 +77,7 @@ def _trainings(desk: Desk, dataset: str = "", fault: str = "") -> Response:
     kept, unreadable = kept_trainings(receipts, dataset=dataset or None)
     data = history_data((), [(one.note, one.kept) for one in kept])
     lines = [TrainingLine(one.note.file_name, row) for one, row in zip(kept, data.trainings, strict=True)]
-    names = sorted({note.dataset.name for note in TrainingNotes(receipts.directory).read()})
+    names = sorted({note.dataset.name for note in Notes(receipts.directory, TrainingNote).read()})
     about = next((one.note.dataset for one in kept if dataset), None)
     datasets, unasked = _datasets(desk)
     offered = [one for one in datasets if one.trainings]
@@ -275,7 +275,7 @@ def _result(desk: Desk, name: str) -> TrainingResult:
 def _audited(note: Note) -> tuple[str, str]:
     """The name of an audit's note, and what it is about."""
     amount = loss_words(note.request.loss)
-    return note.name.removeprefix("sha256:"), f"{note.dataset.name}, version {note.plan.version}, {amount}"
+    return note.file_name, f"{note.dataset.name}, version {note.plan.version}, {amount}"
 
 
 @router.get("/trainings/{name}/report")
@@ -312,7 +312,7 @@ def decide_again(desk: TheDesk, name: str, sent: Sent) -> Response:
         again = result.at(ratio_of(wanted))
     except AuditorError as error:
         return _training(desk, name, wanted, str(error))
-    TrainingNotes(desk.kept.receipts.directory).keep(again.note)
+    Notes(desk.kept.receipts.directory, TrainingNote).keep(again.note)
     return go(desk, f"/trainings/{again.note.file_name}")
 
 

@@ -13,7 +13,7 @@ another format, and both are read.
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -74,7 +74,35 @@ class JoinedRelease(BaseModel):
     supports: dict[str, int] | None = Field(default=None, exclude_if=lambda supports: supports is None)
 
 
-class Note(BaseModel):
+class SavedNote(BaseModel):
+    """The base of every note: what was decided about a kept answer, named by its own digest.
+
+    Attributes:
+        folder: Below a receipts directory, where notes of its type lie.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    folder: ClassVar[str]
+    if TYPE_CHECKING:
+        release: str
+        dataset: DatasetDescription
+
+    @property
+    def name(self) -> str:
+        """The note's digest, "sha256:<hex>"."""
+        return digest(self.model_dump(mode="json"))
+
+    @property
+    def file_name(self) -> str:
+        """What the note's file is called, without its ending."""
+        return self.name.removeprefix("sha256:")
+
+
+NoteT = TypeVar("NoteT", bound=SavedNote)
+
+
+class Note(SavedNote):
     """One audit: what was asked of which rules, and how the answer was read.
 
     Attributes:
@@ -90,7 +118,7 @@ class Note(BaseModel):
         about: What the auditor wrote of model and audit; left out if that is nothing.
     """
 
-    model_config = ConfigDict(frozen=True)
+    folder: ClassVar[str] = "questions"
 
     format: Literal["pafer-question/1"] = FORMAT
     release: str
@@ -131,11 +159,6 @@ class Note(BaseModel):
             about=about,
         )
 
-    @property
-    def name(self) -> str:
-        """The note's digest, "sha256:<hex>"."""
-        return digest(self.model_dump(mode="json"))
-
     def question(self) -> Question:
         """The question again, its plan made anew from the rules and the request.
 
@@ -158,57 +181,57 @@ class Note(BaseModel):
         )
 
 
-def read_note(content: bytes, name: Any) -> Note:
+def read_note(kind: type[NoteT], content: bytes, name: Any) -> NoteT:
     """A note from its bytes.
 
     Raises:
-        ReceiptsDamaged: They are none.
+        ReceiptsDamaged: They are not one.
     """
     try:
-        return Note.model_validate_json(content)
+        return kind.model_validate_json(content)
     except (ValidationError, AuditorError) as error:
         raise ReceiptsDamaged(f"The note {name} cannot be read. Restore it from a copy, or remove it.") from error
 
 
-def write_note(path: Path, note: BaseModel) -> Path:
-    """Write a note of any kind to its file.
+class Notes(Generic[NoteT]):
+    """The notes of one type in a receipts directory."""
 
-    Raises:
-        ReceiptsDamaged: It cannot be written.
-    """
-    try:
-        write_durably(path, f"{note.model_dump_json(indent=1)}\n".encode())
-    except OSError as error:
-        raise ReceiptsDamaged(f"The note {path} cannot be written: {error.strerror}.") from error
-    return path
+    def __init__(self, receipts: Path, kind: type[NoteT]) -> None:
+        self.directory = receipts / kind.folder
+        self._kind = kind
 
-
-class Notes:
-    """The notes of one receipts directory."""
-
-    def __init__(self, receipts: Path) -> None:
-        self.directory = receipts / "questions"
-
-    def keep(self, note: Note) -> Path:
+    def keep(self, note: NoteT) -> Path:
         """Write a note; the same note is the same file.
 
         Raises:
             ReceiptsDamaged: It cannot be written.
         """
-        return write_note(self.directory / f"{note.name.removeprefix('sha256:')}.json", note)
+        path = self._path(note.file_name)
+        try:
+            write_durably(path, f"{note.model_dump_json(indent=1)}\n".encode())
+        except OSError as error:
+            raise ReceiptsDamaged(f"The note {path} cannot be written: {error.strerror}.") from error
+        return path
 
-    def read(self) -> tuple[Note, ...]:
-        """All notes, in the order of their names; none where there is no directory yet."""
-        return tuple(read_note(path.read_bytes(), path) for path in sorted(self.directory.glob("*.json")))
+    def names(self) -> tuple[str, ...]:
+        """The names of all files, in order, without their endings; none where there is no directory yet."""
+        return tuple(sorted(path.stem for path in self.directory.glob("*.json")))
 
-    def named(self, name: str) -> Note:
+    def read(self) -> tuple[NoteT, ...]:
+        """All notes, in the order of their names."""
+        return tuple(map(self.named, self.names()))
+
+    def named(self, name: str) -> NoteT:
         """The note whose file has a name.
 
         Raises:
             ReceiptsDamaged: There is none, or it cannot be read.
         """
-        path = self.directory / f"{name}.json"
+        path = self._path(name)
         try:
-            return read_note(path.read_bytes(), path)
+            return read_note(self._kind, path.read_bytes(), path)
         except OSError as error:
             raise ReceiptsDamaged(f"The note {path} cannot be read: {error.strerror}.") from error
+
+    def _path(self, name: str) -> Path:
+        return self.directory / f"{name}.json"

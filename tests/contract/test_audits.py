@@ -14,7 +14,7 @@ from auditor_client.asking.request import MECHANISMS, METRICS, STRATEGIES, Audit
 from auditor_client.audits.bundle import BundleReport, check_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.exchange.receipts import Receipts, check_receipts
-from auditor_client.findings.notes import Notes
+from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import ESTIMATORS, Reading
 from shared.wire.canonical import digest, sha256_name
 from tests.contract.audits import SETS, main, pack, unpacked
@@ -42,14 +42,14 @@ def checked(folder: Path) -> BundleReport:
 def test_a_note_reads_as_it_was_kept_under_the_name_that_it_had(folder: Path) -> None:
     files = sorted((folder / "receipts" / "questions").iterdir())
 
-    for note, file in zip(Notes(folder / "receipts").read(), files, strict=True):
+    for note, file in zip(Notes(folder / "receipts", Note).read(), files, strict=True):
         document = json.loads(file.read_bytes())
         assert note.model_dump(mode="json") == document
         assert note.name == digest(document) == f"sha256:{file.stem}"
 
 
 def test_the_rules_of_a_note_make_the_plan_that_was_asked(folder: Path) -> None:
-    for note in Notes(folder / "receipts").read():
+    for note in Notes(folder / "receipts", Note).read():
         question = note.question()
 
         assert question.plan == note.plan
@@ -62,7 +62,7 @@ def test_every_receipt_is_believed_and_every_audit_is_computed_again(folder: Pat
     history = stored_history(receipts)
 
     assert check_receipts(receipts, None).ok
-    assert (history.unreadable, len(history)) == (0, len(Notes(receipts.directory).read()))
+    assert (history.unreadable, len(history)) == (0, len(Notes(receipts.directory, Note).read()))
 
 
 def test_a_bundle_holds_and_its_figures_are_what_they_were(folder: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_bundle_holds_and_its_figures_are_what_they_were(folder: Path) -> None
 def test_every_field_of_request_and_reading_was_recorded_with_another_value_than_its_default(tmp_path: Path) -> None:
     """Record a set with each field that is added."""
     folders = [unpacked(one, tmp_path / one.name) for one in SETS]
-    notes = [note for folder in folders for note in Notes(folder / "receipts").read()]
+    notes = [note for folder in folders for note in Notes(folder / "receipts", Note).read()]
 
     def never_changed(kind: type[BaseModel], values: list[Any]) -> list[str]:
         def default(name: str) -> Any:

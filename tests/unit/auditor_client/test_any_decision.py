@@ -21,7 +21,7 @@ from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
 from auditor_client.estimation.results import Verdict
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.findings.about import About
-from auditor_client.findings.notes import Notes
+from auditor_client.findings.notes import Note, Notes
 from auditor_client.models.read_model import Provenance, ReadModel, above, decided
 from auditor_client.models.tree import Branch, Split, Tree
 from auditor_client.report.history_data import history_data
@@ -336,7 +336,7 @@ def test_a_bundle_holds_the_documents_of_scores_and_no_digest_of_linked_values(
     path = write_bundle(tmp_path / "audits.zip", audits, auditor.receipts)
 
     assert [check.fault for check in check_bundle(path).checks] == [None, None]
-    kept = "".join(note.model_dump_json() for note in Notes(tmp_path / "receipts").read())
+    kept = "".join(note.model_dump_json() for note in Notes(tmp_path / "receipts", Note).read())
     assert '"slope":2.0' in kept
     assert linked.id in kept
     assert linked.values not in kept

@@ -14,7 +14,8 @@ from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli import app
-from auditor_client.findings.training_notes import TrainingNotes
+from auditor_client.findings.notes import Notes
+from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.report.languages import LANGUAGES
 from shared.wire.canonical import sha256_name
 from testing.registers import LOANS
@@ -100,10 +101,10 @@ def test_a_stranger_checks_a_bundle_of_trainings_offline(kept: Auditor, tmp_path
     report = check_bundle(bundle_of(kept, tmp_path / "bundle.zip"))
 
     assert report.ok
-    assert [one.fault for one in report.trainings] == [None] * 6
-    assert len(report.checks) == 1
+    assert [one.fault for one in report.by_member["trainings"]] == [None] * 6
+    assert len(report.by_member["audits"]) == 1
     with zipfile.ZipFile(tmp_path / "bundle.zip") as bundle:
-        name = report.trainings[0].name
+        name = report.by_member["trainings"][0].name
         assert {f"models/{name}.json", f"reports/{name}.html", f"trainings/{name}.json"} <= set(bundle.namelist())
         text = bundle.read("READ-ME.txt").decode()
         assert f"reports/{name}.html    a training" in text
@@ -160,8 +161,8 @@ def test_a_bundle_whose_training_was_changed_does_not_hold(auditor: Auditor, tmp
     report = check_bundle(rewritten(bundle_of(auditor, tmp_path / "bundle.zip"), change))
 
     assert not report.ok
-    assert report.trainings[0].fault is not None
-    assert words in report.trainings[0].fault
+    assert report.by_member["trainings"][0].fault is not None
+    assert words in report.by_member["trainings"][0].fault
 
 
 @pytest.mark.slow
@@ -179,4 +180,4 @@ def test_the_commands_list_write_and_check_trainings(kept: Auditor, tmp_path: Pa
     assert checked.exit_code == 0, checked.output
     assert "Training" in checked.stdout
     assert stored_history(kept.receipts).trainings
-    assert len(TrainingNotes(kept.receipts.directory).read()) == 6
+    assert len(Notes(kept.receipts.directory, TrainingNote).read()) == 6

@@ -128,7 +128,7 @@ def kept_note(**asked: Any) -> Note:
 
 def test_a_note_gives_back_question_and_reading_with_all_that_was_chosen() -> None:
     note = kept_note()
-    again = read_note(note.model_dump_json().encode(), "a note")
+    again = read_note(Note, note.model_dump_json().encode(), "a note")
 
     assert again == note
     assert again.name == note.name
@@ -140,7 +140,7 @@ def test_a_note_gives_back_question_and_reading_with_all_that_was_chosen() -> No
 def test_a_note_names_the_edition_of_the_estimator_and_one_without_is_of_the_first() -> None:
     document = json.loads(kept_note().model_dump_json())
     latest = document["reading"].pop("edition")
-    first = read_note(json.dumps(document).encode(), "a note")
+    first = read_note(Note, json.dumps(document).encode(), "a note")
 
     assert (latest, first.reading.edition) == (LATEST, 1)
     assert first.name == digest(document)
@@ -153,7 +153,7 @@ def test_an_edition_that_this_version_does_not_know_is_refused() -> None:
     document["reading"]["edition"] = LATEST + 1
 
     with pytest.raises(ReceiptsDamaged):
-        read_note(json.dumps(document).encode(), "a note")
+        read_note(Note, json.dumps(document).encode(), "a note")
     with pytest.raises(QuestionRefused, match="use the version that made them"):
         Reading(edition=LATEST + 1)
 
@@ -169,7 +169,7 @@ def test_a_note_whose_request_is_none_is_refused() -> None:
     for old, new in (('"metrics":["', '"metrics":["kindness","'), ('"threshold":0.7', '"threshold":7')):
         assert old in text
         with pytest.raises(ReceiptsDamaged, match="cannot be read"):
-            read_note(text.replace(old, new).encode(), "a note")
+            read_note(Note, text.replace(old, new).encode(), "a note")
 
 
 def test_a_question_is_settled_so_that_it_is_the_same_again() -> None:
