@@ -11,7 +11,7 @@ from auditor_client.report.plan_data import PlanData, plan_data
 from auditor_client.report.plan_document import plan_document
 from auditor_client.report.terminal import plan_lines
 from auditor_client.report.view import Shown, View
-from shared.contract.datasets import Budget
+from shared.contract.datasets import Budget, DatasetDescription
 from shared.kinds.plans import Plan, Quote
 
 
@@ -33,6 +33,11 @@ class PlannedAudit(Shown):
     budget: Budget
     target_width: float | None = None
     about: About = NOTHING
+
+    @property
+    def dataset(self) -> DatasetDescription:
+        """Whom it would be about."""
+        return self.question.dataset
 
     @property
     def plan(self) -> Plan:

@@ -10,14 +10,22 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from auditor_client.desk import approvals, asking, audits, holders, sign_in, trainings
+from auditor_client.desk import approvals, asking, audits, drafts, holders, sign_in, trainings
 from auditor_client.desk.desk import Desk
 from auditor_client.desk.pages import STATIC_FOLDER, DeskFailed, fault_page, fault_text
 from auditor_client.desk.tasks import failed_words
 from auditor_client.errors import AuditorError, NotFound, ReceiptsDamaged, SignInNeeded
 from shared import look
 
-_ROOMS: Final = (audits.router, asking.router, approvals.router, holders.router, sign_in.router, trainings.router)
+_ROOMS: Final = (
+    audits.router,
+    asking.router,
+    drafts.router,
+    approvals.router,
+    holders.router,
+    sign_in.router,
+    trainings.router,
+)
 
 
 def create_desk(desk: Desk) -> ASGIApp:

@@ -9,7 +9,7 @@ from auditor_client.approval_words import since_words, state_words
 from auditor_client.desk.desk import Desk
 from auditor_client.desk.pages import Sent, TheDesk, go, page
 from auditor_client.desk.tasks import Step
-from auditor_client.desk.waiting import Asked, anew
+from auditor_client.desk.waiting import Asked
 from auditor_client.errors import ApprovalAwaited, ReceiptsDamaged
 from shared.contract.approvals import OPEN, Approval
 
@@ -78,7 +78,7 @@ def ask_again(desk: TheDesk, dataset: str, name: str, _: Sent) -> Response:
         raise ReceiptsDamaged("This was not asked at this desk: give the command again by which it was asked.")
     asked, before = waiting.asked, waiting.approval.id
     if waiting.approval.state not in OPEN and waiting.approval.state != "answered":
-        asked = anew(asked)  # the page said that it is over, and of what records it is asked
+        asked = asked.anew()  # the page said that it is over, and of what records it is asked
 
     def act(step: Step) -> str:
         return answer_or_wait(desk, asked, step, before)

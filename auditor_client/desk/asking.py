@@ -1,9 +1,9 @@
 """A new audit: what is audited, what is asked, what it would cost and show, and the question itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fastapi import APIRouter, Response
 
@@ -13,21 +13,18 @@ from auditor_client.auditor import Auditor
 from auditor_client.audits.asking import Asking, LinkRequest, OnHand, UntilDecided
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.stored_answers import asked_before
-from auditor_client.desk.approvals import answer_or_wait
 from auditor_client.desk.audits import report
-from auditor_client.desk.desk import Desk, DraftQuestion
+from auditor_client.desk.desk import Desk, KeepFile, PricedDraft, SentForm
+from auditor_client.desk.drafts import draft_of
 from auditor_client.desk.fields import (
     field_of,
     first_fields,
     in_labels,
     link_fields,
-    require_purpose,
     sections,
     values_of,
 )
-from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page, section_of
-from auditor_client.desk.shown_prices import changed_since
-from auditor_client.desk.tasks import Step
+from auditor_client.desk.pages import Sent, TheDesk, go, page, section_of
 from auditor_client.desk.waiting import AskedAudit
 from auditor_client.errors import AuditorError, ModelRefused, QuestionRefused, ReceiptsDamaged, SignInNeeded
 from auditor_client.exchange.receipts import Receipts
@@ -38,7 +35,7 @@ from auditor_client.models.readers import READERS
 from auditor_client.planning.forecasts import Expectation
 from auditor_client.report.widths import width_words
 from auditor_client.text import losses_words
-from shared.contract.datasets import Budget
+from shared.contract.datasets import Budget, DatasetDescription
 from shared.privacy.amounts import NO_LOSS
 
 router = APIRouter()
@@ -67,6 +64,128 @@ class Offer:
     planned: bool
     fits: bool
     kept: bool
+
+
+@dataclass(slots=True)
+class AuditDraft(PricedDraft[PlannedAudit]):
+    """An audit, or a comparison of two models, as far as it was typed.
+
+    Attributes:
+        model, other: Files of models; None if a column holds the decisions, or there is no second one.
+        decision: That column.
+        chain: The stages of a chain of decisions; empty for one decision.
+        decisions: What the model or the column can decide, of which some are the good outcome; empty if not known.
+    """
+
+    section: ClassVar[str] = "New audit"
+    template: ClassVar[str] = "draft.html.j2"
+    apart: ClassVar[tuple[str, ...]] = ("metrics",)
+    asking: ClassVar[str] = "Asking"
+
+    model: Path | None = None
+    other: Path | None = None
+    decision: str | None = None
+    chain: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path of its page."""
+        return f"/new/{self.id}"
+
+    @property
+    def subject(self) -> str:
+        """What is audited, in a few words."""
+        if self.chain:
+            return f"the chain {' → '.join(self.chain)}"
+        if self.model is None:
+            return f"the decisions in {self.decision}"
+        return self.model.name if self.other is None else f"{self.model.name} and {self.other.name}"
+
+    @property
+    def every_file(self) -> dict[str, Path]:
+        """All files that it is asked with, by argument."""
+        models = {"model": self.model, "other": self.other}
+        return {**self.files, **{name: path for name, path in models.items() if path is not None}}
+
+    def form(self, _: Auditor, dataset: DatasetDescription, budget: Budget, receipts: Receipts) -> dict[str, Any]:
+        """The fields of a question; once it is planned, its price and what is expected of it at each ε."""
+        planned = self.planned
+        asked_otherwise = planned is not None and (
+            self.other is not None or "until_decided" in self.typed
+            or (planned.plan.version != dataset.version and not self.typed.get("version"))
+        )  # fmt: skip
+        return {
+            "first": first_fields(dataset), "more": sections(dataset), "metrics": METRICS,
+            "plan": None if planned is None else planned.view.data,
+            "offers": [] if planned is None else offers(planned, budget, None if asked_otherwise else receipts),
+        }  # fmt: skip
+
+    def take(self, _: DatasetDescription, sent: SentForm, keep_file: KeepFile) -> None:
+        """Take what was typed, and the files that were sent."""
+        chosen = {name: ",".join(sent.chosen.get(name, ())) for name in ("sensitive", "metrics", "favourable")}
+        self.typed = {**sent.typed, **chosen}
+        for name in ("supports_from", "group_totals"):
+            if name in sent.files:
+                upload = sent.files[name]
+                self.files[name] = keep_file(self.folder, upload.filename or name, upload.file)
+            if f"without_{name}" in sent.typed:
+                self.files.pop(name, None)
+        if not self.typed["sensitive"]:
+            raise QuestionRefused("Choose by what groups are compared (`sensitive`).")
+        Asking.of(self._sensitive, self.typed.get("epsilon") or None, None, self.arguments)
+
+    @property
+    def _sensitive(self) -> tuple[str, ...]:
+        return tuple(self.typed["sensitive"].split(","))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What was typed and sent, as the arguments of `Auditor.audit` other than model, dataset, groups and ε."""
+        typed = {name: text for name, text in self.typed.items() if name not in ("sensitive", "epsilon")}
+        given: dict[str, Any] = {**values_of(typed, KINDS), **self.files}
+        if self.chain:
+            given["chain"] = list(self.chain)
+        return given if self.decision is None else {**given, "decision": self.decision}
+
+    def price(self, auditor: Auditor) -> PlannedAudit:
+        """Look what the question would cost and show."""
+        arguments = {name: value for name, value in self.arguments.items() if name not in PLAN_WITHOUT}
+        width = _number(self.typed.get("target_width", "").strip())
+        planned = auditor.plan(
+            self.model,
+            self.dataset,
+            self._sensitive,
+            self.typed.get("epsilon") or None,
+            target_width=width,
+            **arguments,
+        )
+        _ = planned.view.data
+        return planned
+
+    def asked(self, chosen: Mapping[str, str]) -> AskedAudit:
+        """The audit at the ε or ρ that was chosen, of the version that it was priced for.
+
+        Raises:
+            QuestionRefused: It is not priced.
+        """
+        planned, keywords = self.planned, self.arguments
+        if planned is None:
+            raise QuestionRefused("This question is not planned yet: look first what it would cost.")
+        keywords |= {name: chosen[name] for name in ("epsilon", "rho") if chosen.get(name)}
+        epsilon = keywords.pop("epsilon", None)
+        if keywords.get("strategy", AUTO) == AUTO and planned.question.request.edges is None and self.other is None:
+            keywords["strategy"] = planned.question.strategy  # what was planned is asked, also at another ε
+        return AskedAudit(
+            subject=f"{'Audit' if self.other is None else 'Comparison'} of {self.subject}",
+            dataset=self.dataset,
+            sensitive=self._sensitive,
+            epsilon=epsilon,
+            keywords={name: value for name, value in keywords.items() if name not in self.files},
+            files=self.every_file,
+            asked_for=self.asked_for,
+            version=planned.plan.version,
+        )
 
 
 @router.get("/new")
@@ -101,7 +220,7 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
         return _new(desk, sent, "A second model (`other`) is compared with a first: leave `decision` empty.")
     if decision and decision not in _columns(desk, dataset, decision):
         return _new(desk, sent, f"`decision`: {decision!r} is no column there. Send a file of decisions first.")
-    draft = desk.draft(dataset)
+    draft = desk.draft(AuditDraft, dataset)
     draft.decision, draft.chain = decision or None, chain
     if "other" not in sent.files:  # a name is one model's
         upload = sent.files.get("model")
@@ -127,7 +246,7 @@ def _fault_of_chain(chain: Sequence[str], decision: str, sent: SentForm) -> str:
     return ""
 
 
-def _decisions(desk: Desk, draft: DraftQuestion) -> tuple[str, ...]:
+def _decisions(desk: Desk, draft: AuditDraft) -> tuple[str, ...]:
     """What the first model or the column can decide; empty where the question has to say more before it is known."""
     if draft.chain:  # which end of a chain is good, the kind of its decision says
         return ()
@@ -164,44 +283,6 @@ def _columns(desk: Desk, dataset: str, asked: str) -> set[str]:
         return {asked}
 
 
-@router.get("/new/{draft}")
-def show_draft(desk: TheDesk, draft: str) -> Response:
-    """The question, and, once it is planned, its price and what is expected of it."""
-    return _draft(desk, _found(desk, draft))
-
-
-def _found(desk: Desk, id_: str) -> DraftQuestion:
-    if id_ in desk.drafts:
-        return desk.drafts[id_]
-    raise ReceiptsDamaged("This question is no longer known: begin a new audit.")
-
-
-def _draft(desk: Desk, draft: DraftQuestion) -> Response:
-    with desk.auditor() as auditor:
-        dataset, budget = auditor.dataset(draft.dataset), auditor.budget(draft.dataset)
-    first, more = first_fields(dataset), sections(dataset)
-    names = {
-        "asked_for",
-        "sensitive",
-        "metrics",
-        "epsilon",
-        *(one.name for fields in (first, *more.values()) for one in fields),
-    }
-    planned = draft.planned
-    asked_otherwise = planned is not None and (
-        draft.other is not None or "until_decided" in draft.typed
-        or (planned.plan.version != dataset.version and not draft.typed.get("version"))
-    )  # fmt: skip
-    return page(
-        desk, "draft.html.j2", section="New audit", about=dataset, asked_for=desk.settings.asked_for, draft=draft,
-        dataset=dataset,
-        budget=budget, metrics=METRICS, first=first, more=more, fault=fault_text(QuestionRefused(draft.fault)),
-        named=field_of(draft.fault, names), plan=None if planned is None else planned.view.data,
-        offers=[] if planned is None else offers(planned, budget, None if asked_otherwise else desk.kept.receipts),
-        status=422 if draft.fault else 200,
-    )  # fmt: skip
-
-
 def offers(planned: PlannedAudit, budget: Budget, receipts: Receipts | None) -> list[Offer]:
     """What could be asked at smaller and larger ε, ascending; what was planned alone, where the others have no price.
 
@@ -235,53 +316,6 @@ def _offer(
     )  # fmt: skip
 
 
-@router.post("/new/{draft}")
-def plan(desk: TheDesk, draft: str, sent: Sent) -> Response:
-    """Look what the question would cost and show; spends nothing."""
-    found = _found(desk, draft)
-    found.typed = {
-        **sent.typed,
-        **{name: ",".join(sent.chosen.get(name, ())) for name in ("sensitive", "metrics", "favourable")},
-    }
-    found.planned, found.fault, found.notice = None, "", ""
-    for name in ("supports_from", "group_totals"):
-        if name in sent.files:
-            upload = sent.files[name]
-            found.files[name] = desk.keep_file(found.folder, upload.filename or name, upload.file)
-        if f"without_{name}" in sent.typed:
-            found.files.pop(name, None)
-    try:
-        if not found.typed["sensitive"]:
-            raise QuestionRefused("Choose by what groups are compared (`sensitive`).")
-        with desk.auditor() as auditor:
-            require_purpose(auditor.dataset(found.dataset), found.typed.get("asked_for", ""))
-        keywords = arguments(found)
-        Asking.of(found.typed["sensitive"].split(","), found.typed.get("epsilon") or None, None, keywords)
-    except SignInNeeded:
-        desk.back = f"/new/{found.id}"
-        raise
-    except AuditorError as error:
-        found.fault = str(error)
-        return _draft(desk, found)
-
-    def act(step: Step) -> str:
-        with desk.auditor(step) as auditor:
-            return _priced(auditor, found)
-
-    return _begin(desk, found, "Planning", act)
-
-
-def _priced(auditor: Auditor, draft: DraftQuestion) -> str:
-    """Look what the question would cost and show; gives where that is shown."""
-    draft.planned, width = None, draft.typed.get("target_width", "").strip()
-    draft.planned = auditor.plan(
-        draft.model, draft.dataset, draft.typed["sensitive"].split(","), draft.typed.get("epsilon") or None,
-        target_width=_number(width), **{n: v for n, v in arguments(draft).items() if n not in PLAN_WITHOUT},
-    )  # fmt: skip
-    _ = draft.planned.view.data
-    return f"/new/{draft.id}#planned"
-
-
 def _number(text: str) -> float | None:
     try:
         return float(text) if text else None
@@ -289,72 +323,13 @@ def _number(text: str) -> float | None:
         raise QuestionRefused(f"`target_width`: {text!r} is no number. Write one, such as 0.05.") from None
 
 
-def arguments(draft: DraftQuestion) -> dict[str, Any]:
-    """What was typed and sent, as the arguments of `Auditor.audit` other than model, dataset, groups and ε."""
-    typed = {name: text for name, text in draft.typed.items() if name not in ("sensitive", "epsilon")}
-    given: dict[str, Any] = {**values_of(typed, KINDS), **draft.files}
-    if draft.chain:
-        given["chain"] = list(draft.chain)
-    return given if draft.decision is None else {**given, "decision": draft.decision}
-
-
-def _begin(desk: Desk, draft: DraftQuestion, title: str, act: Callable[[Step], str]) -> Response:
-    """Do something about a question; where it is refused, its own page says why."""
-
-    def or_why_not(step: Step) -> str:
-        try:
-            return act(step)
-        except SignInNeeded:
-            raise
-        except AuditorError as error:
-            draft.fault = str(error)
-            return f"/new/{draft.id}"
-
-    draft.fault = draft.notice = ""
-    return go(desk, f"/tasks/{desk.tasks.begin(title, f'/new/{draft.id}', or_why_not).id}")
-
-
 @router.get("/new/{draft}/plan")
 def show_plan(desk: TheDesk, draft: str) -> Response:
     """The whole plan, as `auditor plan --report` writes it."""
-    found = _found(desk, draft)
-    if found.planned is None:
+    planned = draft_of(desk, draft).planned
+    if not isinstance(planned, PlannedAudit):
         raise ReceiptsDamaged("This question is not planned yet: look first what it would cost.")
-    return report(found.planned, "en")
-
-
-@router.post("/new/{draft}/ask")
-def ask(desk: TheDesk, draft: str, sent: Sent) -> Response:
-    """Ask; spends ε, once for the same question."""
-    found = _found(desk, draft)
-    planned, keywords = found.planned, arguments(found)
-    if planned is None:
-        return go(desk, f"/new/{found.id}")
-    keywords |= {name: sent.typed[name] for name in ("epsilon", "rho") if sent.typed.get(name)}
-    epsilon = keywords.pop("epsilon", None)
-    if keywords.get("strategy", AUTO) == AUTO and planned.question.request.edges is None and found.other is None:
-        keywords["strategy"] = planned.question.strategy  # what was planned is asked, also at another ε
-    asked = AskedAudit(
-        subject=f"{'Audit' if found.other is None else 'Comparison'} of {found.subject}",
-        dataset=found.dataset,
-        sensitive=tuple(found.typed["sensitive"].split(",")),
-        epsilon=epsilon,
-        keywords={name: value for name, value in keywords.items() if name not in found.files},
-        files=found.every_file,
-        asked_for=found.typed.get("asked_for", "").strip(),
-        version=planned.plan.version,
-    )
-
-    def act(step: Step) -> str:
-        with desk.auditor(step) as auditor:
-            now = auditor.dataset(found.dataset)
-            changed = changed_since(planned.question.dataset, now, pinned="version" in keywords)
-            if changed:
-                path, found.notice = _priced(auditor, found), changed
-                return path
-        return answer_or_wait(desk, asked, step)
-
-    return _begin(desk, found, "Asking", act)
+    return report(planned, "en")
 
 
 @router.get("/tasks/{task}")
@@ -398,7 +373,7 @@ def link(desk: TheDesk, dataset: str, sent: Sent) -> Response:
     if "decisions" not in sent.files or "name" not in values:
         fault = "Choose a file, and say what the column is to be called (`name`)."
         return _link(desk, dataset, dict(sent.typed), fault)
-    draft = desk.draft(dataset)
+    draft = desk.draft(AuditDraft, dataset)
     upload = sent.files["decisions"]
     file: Path = desk.keep_file(draft.folder, upload.filename or "decisions.csv", upload.file)
     try:

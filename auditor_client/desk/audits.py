@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from fastapi import APIRouter, Query, Response
 
@@ -13,12 +13,12 @@ from auditor_client.audits.mending import mend
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.watching import watchable_parity
 from auditor_client.desk.approvals import answer_or_wait, path_of
-from auditor_client.desk.desk import Desk
+from auditor_client.desk.desk import Desk, KeepFile, RequestDraft, SentForm
+from auditor_client.desk.drafts import begin
 from auditor_client.desk.fields import field_of, in_labels, ratio_of, require_purpose
 from auditor_client.desk.pages import Sent, TheDesk, go, page
-from auditor_client.desk.tasks import Step
 from auditor_client.desk.waiting import AskedWatch
-from auditor_client.errors import AuditorError, EstimationRefused, QuestionRefused, SignInNeeded
+from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.findings.mending import counts_to_mend
 from auditor_client.findings.reading import FOUR_FIFTHS
 from auditor_client.findings.rehearsals import of_dataset
@@ -27,6 +27,7 @@ from auditor_client.report.history_data import HistoryData, HistoryRow, history_
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.report.view import Shown
 from auditor_client.text import readable
+from shared.contract.datasets import DatasetDescription
 
 router = APIRouter()
 PageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
@@ -113,7 +114,11 @@ def _on_page(lines: list[IndexLine], number: int) -> list[IndexLine]:
 @router.get("/audits/{name}")
 def show_audit(desk: TheDesk, name: str) -> Response:
     """One audit: what was found, and what can be done with it; once, why a watch over it was refused."""
-    return _audit(desk, name, *desk.refused_watches.pop(name, (NOTHING_TYPED, "")))
+    refused = next((one for one in desk.drafts.values() if one.path == f"/audits/{name}" and one.fault), None)
+    if refused is None:
+        return _audit(desk, name)
+    desk.drop(refused)
+    return _audit(desk, name, refused.typed, refused.fault)
 
 
 def _audit(desk: Desk, name: str, typed: Mapping[str, str] = NOTHING_TYPED, fault: str = "") -> Response:
@@ -161,29 +166,52 @@ def show_mending(desk: TheDesk, name: str, ratio: str = f"{FOUR_FIFTHS}") -> Res
         return _audit(desk, name, {"ratio": ratio}, str(error))
 
 
+@dataclass(slots=True)
+class WatchDraft(RequestDraft):
+    """A watch over the verdict of a kept audit, as far as it was typed: its price is the ε that was typed.
+
+    Attributes:
+        audit: The name of the audit's note.
+    """
+
+    asking: ClassVar[str] = "Setting the watch"
+
+    audit: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path of the audit's page, which has its form."""
+        return f"/audits/{self.audit}"
+
+    def take(self, dataset: DatasetDescription, sent: SentForm, _: KeepFile) -> None:
+        """Take what was typed."""
+        self.typed = dict(sent.typed)
+        require_purpose(dataset, self.asked_for)
+        if not self._margin.removeprefix("-").isdecimal():
+            raise QuestionRefused(f"`margin`: {self._margin!r} is no whole number of people: write one, such as 0.")
+
+    @property
+    def _margin(self) -> str:
+        return self.typed.get("margin", "0").strip()
+
+    def asked(self, _: Mapping[str, str]) -> AskedWatch:
+        """The watch."""
+        epsilon, margin = self.typed.get("epsilon", "").strip(), int(self._margin)
+        return AskedWatch(audit=self.audit, epsilon=epsilon, margin=margin, asked_for=self.asked_for)
+
+
 @router.post("/audits/{name}/watch")
 def watch(desk: TheDesk, name: str, sent: Sent) -> Response:
     """Have the verdict watched; spends ε, once."""
-    dataset, asked_for = desk.kept.audit(name).question.dataset, sent.typed.get("asked_for", "").strip()
-    epsilon, margin = sent.typed.get("epsilon", "").strip(), sent.typed.get("margin", "0").strip()
+    dataset = desk.kept.audit(name).question.dataset
+    draft = desk.draft(WatchDraft, dataset.name)
+    draft.audit = name
     try:
-        require_purpose(dataset, asked_for)
-        if not margin.removeprefix("-").isdecimal():
-            raise QuestionRefused(f"`margin`: {margin!r} is no whole number of people: write one, such as 0.")
+        draft.take(dataset, sent, desk.keep_file)
     except QuestionRefused as error:
         return _audit(desk, name, sent.typed, str(error))
-
-    def act(step: Step) -> str:
-        asked = AskedWatch(audit=name, epsilon=epsilon, margin=int(margin), asked_for=asked_for)
-        try:
-            return answer_or_wait(desk, asked, step)
-        except SignInNeeded:
-            raise
-        except AuditorError as error:
-            desk.refused_watches[name] = sent.typed, str(error)
-            return f"/audits/{name}"
-
-    return go(desk, f"/tasks/{desk.tasks.begin('Setting the watch', f'/audits/{name}', act).id}")
+    asked = draft.asked(sent.typed)
+    return begin(desk, draft, draft.asking, lambda step: answer_or_wait(desk, asked, step))
 
 
 @router.get("/watches/{dataset}")

@@ -4,96 +4,129 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, ClassVar, Final, Generic, Protocol, TypeVar
+
+from starlette.datastructures import UploadFile
 
 from auditor_client.auditor import Auditor
-from auditor_client.audits.planned import PlannedAudit
-from auditor_client.audits.planned_training import PlannedTraining
 from auditor_client.desk.door import Door
 from auditor_client.desk.kept import KeptAudits
 from auditor_client.desk.tasks import Step, Tasks
-from auditor_client.desk.waiting import WaitingQuestions
+from auditor_client.desk.waiting import Asked, WaitingQuestions
+from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.sign_in import SignInBegun
 from auditor_client.settings import AuditorSettings
+from shared.contract.datasets import Budget, DatasetDescription
 from shared.wire.identity_providers import SignInOffer
 
 DRAFTS_MAX: Final = 30
 """How many questions are remembered with their files; the oldest are forgotten first."""
 _UNSAFE: Final = re.compile(r"[^\w .()+-]")
+KeepFile = Callable[[Path, str, BinaryIO], Path]
+"""Copies a file into a draft's folder: `Desk.keep_file`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentForm:
+    """A form of this desk: what was typed, all that was chosen of a name, and the files that hold something."""
+
+    typed: Mapping[str, str]
+    chosen: Mapping[str, tuple[str, ...]]
+    files: Mapping[str, UploadFile]
+
+
+class Planned(Protocol):
+    """What is priced."""
+
+    @property
+    def dataset(self) -> DatasetDescription:
+        """Whom it is about, as the holder described them when it was priced."""
+
+
+PlannedT = TypeVar("PlannedT", bound=Planned)
 
 
 @dataclass(slots=True)
-class DraftQuestion:
-    """A question as far as it was typed.
+class RequestDraft(ABC):
+    """What is about to be asked, as far as it was typed (`drafts`).
 
     Attributes:
+        asking: What is being done while it is asked.
         dataset: Whom it is about.
         folder: Where its files are, in the desk's own private folder.
-        model, other: Files of models; None if a column holds the decisions, or there is no second one.
-        decision: That column.
-        chain: The stages of a chain of decisions; empty for one decision.
         typed: What was typed, by field.
+        fault: Why it could not be priced or asked.
+    """
+
+    asking: ClassVar[str]
+
+    dataset: str
+    folder: Path
+    typed: dict[str, str] = field(default_factory=dict)
+    fault: str = ""
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+
+    @property
+    @abstractmethod
+    def path(self) -> str:
+        """The path of the page with its form."""
+
+    @property
+    def asked_for(self) -> str:
+        """What it is asked for, as typed."""
+        return self.typed.get("asked_for", "").strip()
+
+    @abstractmethod
+    def take(self, dataset: DatasetDescription, sent: SentForm, keep_file: KeepFile) -> None:
+        """Take what was typed and sent.
+
+        Raises:
+            QuestionRefused: Something is missing, or does not fit.
+        """
+
+    @abstractmethod
+    def asked(self, chosen: Mapping[str, str]) -> Asked:
+        """The request itself, with what was chosen beside the price."""
+
+
+@dataclass(slots=True)
+class PricedDraft(RequestDraft, Generic[PlannedT]):
+    """A draft with a page of its own, whose price is shown before it is asked.
+
+    Attributes:
+        section: Of the desk, where its page is.
+        template: Of its page.
+        apart: Fields that the page shows in its own way.
         files: Files that came with it, by field.
-        decisions: What the model or the column can decide, of which some are the good outcome; empty if not known.
         defaults: What fields have that nobody typed in yet.
-        fault: Why it could not be planned or asked.
         notice: What has changed since the price before this one was shown.
         planned: What it would cost and show.
     """
 
-    dataset: str
-    folder: Path
-    model: Path | None = None
-    other: Path | None = None
-    decision: str | None = None
-    chain: tuple[str, ...] = ()
-    decisions: tuple[str, ...] = ()
-    typed: dict[str, str] = field(default_factory=dict)
+    section: ClassVar[str]
+    template: ClassVar[str]
+    apart: ClassVar[tuple[str, ...]]
+
     files: dict[str, Path] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)
-    fault: str = ""
     notice: str = ""
-    planned: PlannedAudit | None = None
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    planned: PlannedT | None = None
 
-    @property
-    def subject(self) -> str:
-        """What is audited, in a few words."""
-        if self.chain:
-            return f"the chain {' → '.join(self.chain)}"
-        if self.model is None:
-            return f"the decisions in {self.decision}"
-        return self.model.name if self.other is None else f"{self.model.name} and {self.other.name}"
+    @abstractmethod
+    def form(self, auditor: Auditor, dataset: DatasetDescription, budget: Budget, receipts: Receipts) -> dict[str, Any]:
+        """What its page shows beside what all drafts have: the `first` fields, `more` in sections, its price."""
 
-    @property
-    def every_file(self) -> dict[str, Path]:
-        """All files that it is asked with, by argument."""
-        models = {"model": self.model, "other": self.other}
-        return {**self.files, **{name: path for name, path in models.items() if path is not None}}
+    @abstractmethod
+    def price(self, auditor: Auditor) -> PlannedT:
+        """Look what it would cost and show; spends nothing."""
 
 
-@dataclass(slots=True)
-class DraftTraining:
-    """A training as far as it was typed.
-
-    Attributes:
-        dataset: Whom the model is learned from.
-        typed: What was typed, by field.
-        fault: Why it could not be priced or asked.
-        notice: What has changed since the price before this one was shown.
-        planned: What it would cost.
-    """
-
-    dataset: str
-    typed: dict[str, str] = field(default_factory=dict)
-    fault: str = ""
-    notice: str = ""
-    planned: PlannedTraining | None = None
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+DraftT = TypeVar("DraftT", bound=RequestDraft)
 
 
 class Desk:
@@ -105,14 +138,11 @@ class Desk:
         self.tasks = Tasks()
         self.kept = KeptAudits(settings.receipts)
         self.waiting = WaitingQuestions(settings.receipts)
-        self.drafts: dict[str, DraftQuestion] = {}
+        self.drafts: dict[str, RequestDraft] = {}
         self.offer: SignInOffer | None = None
         self.begun: SignInBegun | None = None
         self.back = ""
         """Where a sign-in goes on: at what it interrupted."""
-        self.refused_watches: dict[str, tuple[Mapping[str, str], str]] = {}
-        """What was typed of a watch over an audit that was refused, and why; by the audit, until it was shown."""
-        self.trainings: dict[str, DraftTraining] = {}
         self._folder = TemporaryDirectory(prefix="auditor-desk-", ignore_cleanup_errors=True)
 
     def auditor(self, on_step: Step = lambda _: None, asked_for: str | None = None) -> Auditor:
@@ -122,26 +152,18 @@ class Desk:
             settings = settings.model_copy(update={"asked_for": asked_for or None})
         return Auditor.from_settings(settings, on_step=on_step)
 
-    def draft(self, dataset: str) -> DraftQuestion:
-        """A new question about a dataset, with a folder of its own."""
-        draft = DraftQuestion(dataset, Path(self._folder.name) / secrets.token_hex(8))
+    def draft(self, kind: type[DraftT], dataset: str) -> DraftT:
+        """A new draft about a dataset, with a folder of its own."""
+        draft = kind(dataset, Path(self._folder.name) / secrets.token_hex(8))
         draft.folder.mkdir(mode=0o700)
         self.drafts[draft.id] = draft
         for id_ in list(self.drafts)[:-DRAFTS_MAX]:
             self.drop(self.drafts[id_])
         return draft
 
-    def drop(self, draft: DraftQuestion) -> None:
-        """Forget a question, with its files."""
+    def drop(self, draft: RequestDraft) -> None:
+        """Forget a draft, with its files."""
         shutil.rmtree(self.drafts.pop(draft.id).folder, ignore_errors=True)
-
-    def draft_training(self, dataset: str) -> DraftTraining:
-        """A new training about a dataset."""
-        draft = DraftTraining(dataset)
-        self.trainings[draft.id] = draft
-        for id_ in list(self.trainings)[:-DRAFTS_MAX]:
-            del self.trainings[id_]
-        return draft
 
     def keep_file(self, folder: Path, name: str, content: BinaryIO) -> Path:
         """Copy a file that a browser sent; of its name what is harmless, behind a folder that no other file is in."""

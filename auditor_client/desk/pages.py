@@ -2,8 +2,7 @@
 
 import functools
 import hashlib
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -14,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
-from auditor_client.desk.desk import Desk
+from auditor_client.desk.desk import Desk, SentForm
 from auditor_client.desk.fields import in_labels
 from auditor_client.errors import (
     AuditorError,
@@ -40,15 +39,6 @@ SECTIONS: Final = {
     "Bundles": "/bundles",
 }  # fmt: skip
 """The desk's pages, and where they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentForm:
-    """A form of this desk: what was typed, all that was chosen of a name, and the files that hold something."""
-
-    typed: Mapping[str, str]
-    chosen: Mapping[str, tuple[str, ...]]
-    files: Mapping[str, UploadFile]
 
 
 class FormRefused(AuditorError):

@@ -1,7 +1,8 @@
 """Trainings: what is to be learned, what it costs, the trained model, and the way to an audit of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fastapi import APIRouter, Response
 
@@ -9,33 +10,32 @@ from auditor_client.asking.bands import RULES
 from auditor_client.asking.request import OPPORTUNITY, PARITY
 from auditor_client.asking.training import FollowingAudit, TrainingRequest
 from auditor_client.asking.training_columns import nameable, sensitive_of
+from auditor_client.auditor import Auditor
 from auditor_client.audits.asking import TrainingAsking
 from auditor_client.audits.kept_trainings import kept_training, kept_trainings
+from auditor_client.audits.planned_training import PlannedTraining
 from auditor_client.audits.training import TrainingResult
-from auditor_client.desk.approvals import answer_or_wait
+from auditor_client.desk.asking import AuditDraft
 from auditor_client.desk.audits import attachment, report
-from auditor_client.desk.desk import Desk, DraftTraining
+from auditor_client.desk.desk import Desk, KeepFile, PricedDraft, SentForm
 from auditor_client.desk.fields import (
-    field_of,
     first_training_fields,
     in_labels,
     ratio_of,
-    require_purpose,
     training_sections,
     values_of,
 )
-from auditor_client.desk.pages import Sent, SentForm, TheDesk, fault_text, go, page
-from auditor_client.desk.shown_prices import changed_since
-from auditor_client.desk.tasks import Step
+from auditor_client.desk.pages import Sent, TheDesk, fault_text, go, page
 from auditor_client.desk.waiting import AskedTraining
-from auditor_client.errors import AuditorError, QuestionRefused, ReceiptsDamaged, SignInNeeded
+from auditor_client.errors import AuditorError, QuestionRefused, SignInNeeded
+from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
 from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.report.history_data import TrainingRow, history_data
 from auditor_client.report.languages import LANGUAGES
 from auditor_client.text import loss_words
-from shared.contract.datasets import DatasetDescription
+from shared.contract.datasets import Budget, DatasetDescription
 from shared.contract.schema import Column
 
 router = APIRouter()
@@ -105,38 +105,70 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
     dataset = sent.typed.get("dataset", "")
     if not dataset:
         return _trainings(desk, fault="Choose the `dataset` that the model is to be learned from.")
-    return go(desk, f"/trainings/new/{desk.draft_training(dataset).id}")
+    return go(desk, f"/trainings/new/{desk.draft(TrainingDraft, dataset).id}")
 
 
-@router.get("/trainings/new/{draft}")
-def show_draft(desk: TheDesk, draft: str) -> Response:
-    """What is to be learned and, once it is priced, what each part of the price buys."""
-    return _draft(desk, _found(desk, draft))
+@dataclass(slots=True)
+class TrainingDraft(PricedDraft[PlannedTraining]):
+    """A training as far as it was typed."""
 
+    section: ClassVar[str] = SECTION
+    template: ClassVar[str] = "training_draft.html.j2"
+    apart: ClassVar[tuple[str, ...]] = ("features", "ratio")
+    asking: ClassVar[str] = "Training the model"
 
-def _found(desk: Desk, id_: str) -> DraftTraining:
-    if id_ in desk.trainings:
-        return desk.trainings[id_]
-    raise ReceiptsDamaged("This training is no longer known: begin a new one.")
+    @property
+    def path(self) -> str:
+        """The path of its page."""
+        return f"/trainings/new/{self.id}"
 
-
-def _draft(desk: Desk, draft: DraftTraining) -> Response:
-    with desk.auditor() as auditor:
-        dataset, budget = auditor.dataset(draft.dataset), auditor.budget(draft.dataset)
+    def form(self, auditor: Auditor, dataset: DatasetDescription, _: Budget, __: Receipts) -> dict[str, Any]:
+        """The fields of a training; once it is priced, what each part of the price buys."""
         datasets = [one.name for one in auditor.datasets() if (one.rehearsal is None) == (dataset.rehearsal is None)]
-    first, more = first_training_fields(dataset), training_sections(dataset, datasets)
-    listed = {one.name for fields in (first, *more.values()) for one in fields}
-    typed = draft.typed or {"sensitive": ",".join(sensitive_of(dataset.table))}
-    return page(
-        desk, "training_draft.html.j2", section=SECTION, about=dataset, draft=draft, dataset=dataset, budget=budget,
-        typed=typed, first=first, more=more, features=_features(dataset, draft.typed),
-        groups=[name for name in dataset.sensitive if name in dataset.table.by_name], ratio=FOUR_FIFTHS,
-        asked_for=desk.settings.asked_for, planned=draft.planned,
-        price=None if draft.planned is None else loss_words(draft.planned.quote.price),
-        fault=fault_text(QuestionRefused(draft.fault)),
-        named=field_of(draft.fault, {"sensitive", "features", "epsilon", "ratio", "asked_for", *listed}),
-        status=422 if draft.fault else 200,
-    )  # fmt: skip
+        return {
+            "first": first_training_fields(dataset), "more": training_sections(dataset, datasets),
+            "typed": self.typed or {"sensitive": ",".join(sensitive_of(dataset.table))},
+            "features": _features(dataset, self.typed), "ratio": FOUR_FIFTHS, "planned": self.planned,
+            "groups": [name for name in dataset.sensitive if name in dataset.table.by_name],
+            "price": None if self.planned is None else loss_words(self.planned.quote.price),
+        }  # fmt: skip
+
+    def take(self, dataset: DatasetDescription, sent: SentForm, _: KeepFile) -> None:
+        """Take what was typed, the columns that were chosen, and where their bins begin as texts of features."""
+        chosen, features = sent.chosen.get("features", ()), list[str]()
+        for index, column in _usable(dataset):
+            cuts = "".join(sent.typed.get(f"cuts_{index}", "").split())
+            if column.name in chosen:
+                features.append(f"{column.name}={cuts}" if cuts else column.name)
+        sensitive = ",".join(sent.chosen.get("sensitive", ()))
+        self.typed = {**sent.typed, "sensitive": sensitive, "features": "\n".join(features)}
+        for name, lacking in (
+            ("sensitive", "Choose between whose groups the model is to be fair (`sensitive`)."),
+            ("features", "Choose the columns that the model may use (`features`)."),
+        ):
+            if not self.typed[name]:
+                raise QuestionRefused(lacking)
+        TrainingAsking.of(None, None, None, None, values_of(self.typed, KINDS))
+        ratio_of(self.typed.get("ratio", ""))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What was typed, as the arguments of `Auditor.train` other than the dataset."""
+        return {**values_of(self.typed, KINDS), "ratio": ratio_of(self.typed.get("ratio", ""))}
+
+    def price(self, auditor: Auditor) -> PlannedTraining:
+        """Look what the training would cost."""
+        return auditor.plan_training(self.dataset, **self.arguments)
+
+    def asked(self, _: Mapping[str, str]) -> AskedTraining:
+        """The training, of the version that it was priced for."""
+        return AskedTraining(
+            subject=f"Training of a model on {self.dataset}",
+            dataset=self.dataset,
+            keywords=self.arguments,
+            asked_for=self.asked_for,
+            version=None if self.planned is None else self.planned.training.version,
+        )
 
 
 def _features(dataset: DatasetDescription, typed: dict[str, str]) -> list[FeatureChoice]:
@@ -167,88 +199,6 @@ def _usable(dataset: DatasetDescription) -> list[tuple[int, Column]]:
 def _needs_cuts(column: Column) -> bool:
     """Whether no bins follow from what a column declares."""
     return column.ordered and (column.minimum is None or column.maximum is None)
-
-
-@router.post("/trainings/new/{draft}")
-def price(desk: TheDesk, draft: str, sent: Sent) -> Response:
-    """Look what the training would cost; spends nothing."""
-    found = _found(desk, draft)
-    found.planned, found.fault, found.notice = None, "", ""
-    try:
-        with desk.auditor() as auditor:
-            dataset = auditor.dataset(found.dataset)
-            found.typed = _typed(dataset, sent)
-            found.planned = auditor.plan_training(found.dataset, **_asked(found, dataset))
-    except SignInNeeded:
-        raise
-    except AuditorError as error:
-        found.fault = str(error)
-    return go(desk, f"/trainings/new/{found.id}{'#planned' if found.planned else ''}")
-
-
-def _typed(dataset: DatasetDescription, sent: SentForm) -> dict[str, str]:
-    """What was typed, with the columns that were chosen and where their bins begin as texts of features."""
-    chosen, features = sent.chosen.get("features", ()), list[str]()
-    for index, column in _usable(dataset):
-        cuts = "".join(sent.typed.get(f"cuts_{index}", "").split())
-        if column.name in chosen:
-            features.append(f"{column.name}={cuts}" if cuts else column.name)
-    sensitive = ",".join(sent.chosen.get("sensitive", ()))
-    return {**sent.typed, "sensitive": sensitive, "features": "\n".join(features)}
-
-
-def _asked(draft: DraftTraining, dataset: DatasetDescription) -> dict[str, Any]:
-    """What was typed, as the arguments of `Auditor.train` other than the dataset.
-
-    Raises:
-        QuestionRefused: Something is missing, or does not fit.
-    """
-    for name, lacking in (
-        ("sensitive", "Choose between whose groups the model is to be fair (`sensitive`)."),
-        ("features", "Choose the columns that the model may use (`features`)."),
-    ):
-        if not draft.typed[name]:
-            raise QuestionRefused(lacking)
-    require_purpose(dataset, draft.typed.get("asked_for", ""))
-    values = values_of(draft.typed, KINDS)
-    TrainingAsking.of(None, None, None, None, values)
-    return {**values, "ratio": ratio_of(draft.typed.get("ratio", ""))}
-
-
-@router.post("/trainings/new/{draft}/ask")
-def ask(desk: TheDesk, draft: str, _: Sent) -> Response:
-    """Have the model trained as it was priced; spends ε, once for the same training."""
-    found, back = _found(desk, draft), f"/trainings/new/{draft}"
-    planned = found.planned
-    if planned is None:
-        return go(desk, back)
-    asked = AskedTraining(
-        subject=f"Training of a model on {found.dataset}",
-        dataset=found.dataset,
-        keywords=_asked(found, planned.dataset),
-        asked_for=found.typed.get("asked_for", "").strip(),
-        version=planned.training.version,
-    )
-    found.fault = found.notice = ""
-
-    def act(step: Step) -> str:
-        try:
-            with desk.auditor(step) as auditor:
-                now = auditor.dataset(found.dataset)
-                changed = changed_since(planned.dataset, now, pinned="version" in asked.keywords)
-                if changed:
-                    found.planned = None
-                    found.planned = auditor.plan_training(found.dataset, **_asked(found, now))
-                    found.notice = changed
-                    return f"{back}#planned"
-            return answer_or_wait(desk, asked, step)
-        except SignInNeeded:
-            raise
-        except AuditorError as error:
-            found.fault = str(error)
-            return back
-
-    return go(desk, f"/tasks/{desk.tasks.begin('Training the model', back, act).id}")
 
 
 @router.get("/trainings/{name}")
@@ -322,7 +272,7 @@ def audit(desk: TheDesk, name: str, sent: Sent) -> Response:
     result = _usable_result(desk, name)
     with desk.auditor() as auditor:
         dataset = auditor.dataset(sent.typed.get("dataset", ""))
-    draft = desk.draft(dataset.name)
+    draft = desk.draft(AuditDraft, dataset.name)
     draft.model = result.write_model(draft.folder / f"model-{name[:12]}.json")
     labelled = any(column.label for column in dataset.columns)
     ratio = result.trained.wanted

@@ -7,7 +7,7 @@ files that were sent, a model among them. It is removed once it is answered, wit
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -25,60 +25,69 @@ COMPARED_WITHOUT: Final = (
 _QUESTION: Final = "question.json"
 
 
-class AskedAudit(BaseModel):
-    """An audit, or a comparison of two models, as it was asked.
+class AskedRequest(BaseModel):
+    """A request as it was asked.
 
     Attributes:
-        subject: What is audited, in a few words.
-        dataset, sensitive, epsilon: Whom it is about, and by what groups; None where it is asked in ρ, or is free.
-        keywords: All other arguments but files.
-        files: By argument; `model`, and `other` where two models are compared.
+        subject: What is asked, in a few words.
+        keywords: All arguments but files.
+        files: By argument.
         asked_for: What it is asked for.
         version: That a price was shown for, where none was typed: no other one is asked about. A comparison of two
-            models cannot name one.
+            models, and a watch, cannot name one.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    kind: Literal["audit"] = "audit"
     subject: str
+    keywords: dict[str, Any] = {}
+    files: dict[str, Path] = {}
+    asked_for: str | None = None
+    version: int | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All arguments, with the version."""
+        return {"version": self.version, **self.keywords, **self.files}
+
+    def anew(self) -> Self:
+        """The same, of the records as they are now."""
+        return self.model_copy(update={"version": None})
+
+
+class AskedAudit(AskedRequest):
+    """An audit, or a comparison of two models.
+
+    Attributes:
+        dataset, sensitive, epsilon: Whom it is about, and by what groups; None where it is asked in ρ, or is free.
+        files: Among them `model`, and `other` where two models are compared.
+    """
+
+    kind: Literal["audit"] = "audit"
     dataset: str
     sensitive: tuple[str, ...]
     epsilon: str | None
-    keywords: dict[str, Any]
-    files: dict[str, Path]
-    asked_for: str
-    version: int | None = None
 
     def answered(self, auditor: Auditor, _: KeptAudits) -> str:
         """Ask; gives the path of the page with the result."""
-        files = dict(self.files)
-        model, other = files.pop("model", None), files.pop("other", None)
-        keywords: dict[str, Any] = {"version": self.version, **self.keywords, **files}
+        keywords = self.arguments
+        model, other = keywords.pop("model", None), keywords.pop("other", None)
         if other is None:
             result = auditor.audit(model, self.dataset, self.sensitive, self.epsilon, **keywords)
-            return f"/audits/{_hex(result.note.name)}"
+            return f"/audits/{result.note.file_name}"
         taken = {name: value for name, value in keywords.items() if name not in COMPARED_WITHOUT}
         both = auditor.compare(model, other, self.dataset, self.sensitive, self.epsilon, **taken)
-        return f"/compare/{_hex(both.first.note.name)}/{_hex(both.second.note.name)}"
+        return f"/compare/{both.first.note.file_name}/{both.second.note.file_name}"
 
 
-class AskedWatch(BaseModel):
-    """A watch over the verdict of a kept audit, as it was asked; `audit` is the name of the audit's note."""
-
-    model_config = ConfigDict(frozen=True)
+class AskedWatch(AskedRequest):
+    """A watch over the verdict of a kept audit; `audit` is the name of the audit's note."""
 
     kind: Literal["watch"] = "watch"
     subject: str = "Watch over a verdict"
     audit: str
     epsilon: str
     margin: int
-    asked_for: str | None = None
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """None."""
-        return {}
 
     def answered(self, auditor: Auditor, kept: KeptAudits) -> str:
         """Ask; gives the path of the page with the result."""
@@ -87,35 +96,18 @@ class AskedWatch(BaseModel):
         return f"/watches/{audit.release.dataset}"
 
 
-class AskedTraining(BaseModel):
-    """A training as it was asked; `keywords` are all arguments but the dataset, `version` is as in `AskedAudit`."""
-
-    model_config = ConfigDict(frozen=True)
+class AskedTraining(AskedRequest):
+    """A training; its keywords are all arguments but the dataset."""
 
     kind: Literal["training"] = "training"
-    subject: str
     dataset: str
-    keywords: dict[str, Any]
-    asked_for: str
-    version: int | None = None
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """None."""
-        return {}
 
     def answered(self, auditor: Auditor, _: KeptAudits) -> str:
         """Ask; gives the path of the page with the trained model."""
-        keywords: dict[str, Any] = {"version": self.version, **self.keywords}
-        return f"/trainings/{auditor.train(self.dataset, **keywords).note.file_name}"
+        return f"/trainings/{auditor.train(self.dataset, **self.arguments).note.file_name}"
 
 
 Asked = AskedAudit | AskedWatch | AskedTraining
-
-
-def anew(asked: Asked) -> Asked:
-    """The same, of the records as they are now."""
-    return asked if isinstance(asked, AskedWatch) else asked.model_copy(update={"version": None})
 
 
 class WaitingQuestion(BaseModel):

@@ -79,12 +79,12 @@ BUGS: Final = (
         "the desk asks of other records than it showed the price for",
         (
             Edit(
-                "auditor_client/desk/asking.py",
+                "auditor_client/desk/drafts.py",
                 "ask.act.changed",
-                '            changed = changed_since(planned.question.dataset, now, pinned="version" in keywords)\n',
-                '            changed = ""\n',
+                'changed_since(priced_for, auditor.dataset(found.dataset), pinned="version" in asked.keywords)',
+                '""',
             ),
-            Edit("auditor_client/desk/asking.py", "ask", "version=planned.plan.version", "**{}"),
+            Edit("auditor_client/desk/asking.py", "AuditDraft.asked", "version=planned.plan.version", "**{}"),
         ),
         ("tests/deployment/test_desk.py::test_what_is_asked_is_what_the_price_was_shown_for",),
     ),

@@ -75,7 +75,7 @@ FIGURE_BUGS: Final = (
             Edit(
                 "auditor_client/audits/answering.py",
                 "Answering.answered",
-                "repeated = asked_before(self._receipts, question, prepared.posed.auditor)",
+                "repeated = asked_before(receipts, question, prepared.posed.auditor)",
                 "repeated = False",
             ),
         ),

@@ -29,8 +29,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from auditor_client import Auditor
 from auditor_client.desk.app import create_desk
+from auditor_client.desk.asking import AuditDraft
 from auditor_client.desk.audits import ORDERS
 from auditor_client.desk.desk import Desk
+from auditor_client.desk.trainings import TrainingDraft
 from auditor_client.settings import AuditorSettings
 from testing.browsers import PATIENCE_MS, PHONE_PX, violations
 from testing.holders import TestedHolder, listening, running_holder, stopped_holder
@@ -383,7 +385,7 @@ def test_a_file_that_is_no_bundle_is_refused_by_its_own_name(browser: Browser, s
 def test_axe_core_finds_nothing_wrong_and_no_page_is_wider(browser: Browser, started: OpenDesk) -> None:
     paths = ("", f"/audits/{started.audit}", "/new", "/budgets", "/datasets/register", "/receipts", "/bundles",
              "/decisions/register", "/watches/register", f"/new/{a_draft(started)}", "/trainings", a_training(started),
-             f"/trainings/new/{started.desk.draft_training('loans').id}")  # fmt: skip
+             f"/trainings/new/{started.desk.draft(TrainingDraft, 'loans').id}")  # fmt: skip
     wait_until(lambda: started.desk.kept.computed()[2] == 0)  # before that the index looks again by itself
     found = []
     for options in ({"color_scheme": "dark"}, {"viewport": {"width": PHONE_PX, "height": 844}}):
@@ -412,7 +414,7 @@ def mendable(started: OpenDesk) -> str:
 
 
 def a_draft(started: OpenDesk) -> str:
-    draft = started.desk.draft("register")
+    draft = started.desk.draft(AuditDraft, "register")
     draft.decision = "citizen"
     return draft.id
 

@@ -26,6 +26,7 @@ from auditor_client.cli import app
 from auditor_client.desk.app import create_desk
 from auditor_client.desk.audits import show_audit
 from auditor_client.desk.desk import Desk
+from auditor_client.desk.trainings import TrainingDraft
 from auditor_client.errors import HolderLied, QuestionRefused
 from auditor_client.exchange.receipts import check_receipts
 from auditor_client.exchange.verification import require_marked
@@ -280,7 +281,7 @@ def test_every_page_of_the_desk_about_it_says_so(
                  text("/datasets/loans-rehearsal"), text(f"/audits/{named['rehearsal']}/report")]  # fmt: skip
         wait_until(lambda: "more audit" not in text("?dataset=loans-rehearsal"))
         pages.append(text("?dataset=loans-rehearsal"))
-        pages.append(text(f"/trainings/new/{desk.draft_training('loans-rehearsal').id}"))
+        pages.append(text(f"/trainings/new/{desk.draft(TrainingDraft, 'loans-rehearsal').id}"))
         assert "invented people, nothing is charged" in text("/trainings")
         assert [page for page in pages if "<title>REHEARSAL – " not in page] == []
         assert "and spend" not in planned.text

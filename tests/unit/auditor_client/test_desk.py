@@ -17,7 +17,7 @@ from auditor_client.asking.scope import scope_predicates
 from auditor_client.audits.asking import OnHand, UntilDecided, made
 from auditor_client.cli.spelling import PANELS
 from auditor_client.desk.app import create_desk
-from auditor_client.desk.asking import KINDS
+from auditor_client.desk.asking import KINDS, AuditDraft
 from auditor_client.desk.desk import Desk
 from auditor_client.desk.fields import (
     field_of,
@@ -166,7 +166,7 @@ def test_a_token_that_is_too_old_lets_nobody_in(asked: AskedDesk) -> None:
 
 
 def test_files_are_private_and_keep_no_path(asked: AskedDesk) -> None:
-    draft = asked.desk.draft("register")
+    draft = asked.desk.draft(AuditDraft, "register")
 
     kept = asked.desk.keep_file(draft.folder, "../../etc\\passwd\n", io.BytesIO(b"x"))
 

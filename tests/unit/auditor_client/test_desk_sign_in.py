@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from auditor_client.desk.app import create_desk
+from auditor_client.desk.asking import AuditDraft
 from auditor_client.desk.desk import Desk
 from auditor_client.desk.tasks import Step
 from auditor_client.exchange.sessions import KeptSignIn
@@ -111,7 +112,7 @@ def test_a_person_comes_from_the_sign_in_to_the_budgets_and_out_again(signing: S
 @pytest.mark.slow
 def test_a_sign_in_that_ends_amid_a_task_leads_on_from_there_and_back(signing: SignInDesk) -> None:
     desk, root = signing.desk, signing.desk.door.root
-    draft = desk.draft("register")
+    draft = desk.draft(AuditDraft, "register")
     planned = signing.send(f"/new/{draft.id}", sensitive="sex")
     assert (planned.status_code, draft.fault) == (403, "")
     assert signing.provider.issuer in planned.text

@@ -26,7 +26,7 @@ from auditor_client.cli import app
 from auditor_client.desk.app import create_desk
 from auditor_client.desk.desk import Desk
 from auditor_client.errors import ApprovalDeclined
-from auditor_client.exchange import answers
+from auditor_client.exchange import charged
 from auditor_client.settings import AuditorSettings
 from shared.contract.approvals import ApprovalSetting
 from shared.kinds.plans import Plan
@@ -142,7 +142,7 @@ def test_a_command_waits_and_repeated_gets_the_answer_to_the_same_question(
 def test_whoever_waits_for_the_decision_gets_the_answer_or_the_reason(
     officer: Officer, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(charged, "FIRST_PAUSE_S", 0.01)
     asked: dict[str, Any] = {"columns": ["age"], "favourable": ["granted"], "epsilon": "0.5"}
     decisions = ["approved", "declined"]
 
