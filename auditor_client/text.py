@@ -100,8 +100,3 @@ def closest(given: str, names: Iterable[str]) -> str | None:
     folded = {name.casefold(): name for name in names}
     found = difflib.get_close_matches(given.casefold(), folded, n=1)
     return folded[found[0]] if found else None
-
-
-def marked_name(dataset: str, rehearsal: object | None) -> str:
-    """A dataset's name in a list; marked, if it is of a rehearsal."""
-    return dataset if rehearsal is None else f"{dataset} (REHEARSAL)"

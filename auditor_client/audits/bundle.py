@@ -36,7 +36,6 @@ from auditor_client.exchange.ledger_log import (
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.exchange.verification import signed
 from auditor_client.findings.rehearsals import require_alike
-from auditor_client.text import marked_name
 from shared.kinds.bundles import (
     BYTES_MAX,
     FORMAT,
@@ -116,8 +115,8 @@ def write_bundle(
     for one in evidence:
         files.update(one.files())
         listed[one.part.member].append(one.note.file_name)
-        dataset = marked_name(one.note.dataset.name, one.note.dataset.rehearsal)
-        lines.append((one.note.file_name, one.part.model(one.note) or one.part.unnamed, dataset))
+        subject = one.part.model(one.note) or one.part.unnamed
+        lines.append((one.note.file_name, subject, one.note.dataset.marked_name))
     files[README] = readme(lines).encode()
     digests = {name: sha256_name(content) for name, content in files.items()}
     manifest = Manifest.model_validate({"format": FORMAT, **listed, "files": digests})

@@ -25,7 +25,6 @@ from auditor_client.findings.reading import Reading
 from auditor_client.findings.rehearsals import require_alike
 from auditor_client.report.comparison_data import ComparisonData, comparison_data
 from auditor_client.report.json_document import comparison_document
-from auditor_client.report.rehearsal import rehearsal_in
 from auditor_client.report.terminal import comparison_lines
 from auditor_client.report.view import Shown, View
 from shared.wire.wording import said
@@ -51,10 +50,8 @@ class ModelComparison(Shown):
         """Both audits side by side; the document has both whole."""
         compared = self.first, self.second, self.metric, self.change
         data, document = partial(comparison_data, *compared), partial(comparison_document, *compared)
-        rehearsal = rehearsal_in(one.question.dataset for one in (self.first, self.second))
-        return View(
-            rehearsal, "Comparison of two audits", "36rem", "comparison.html.j2", data, comparison_lines, document
-        )
+        about = self.first.question.dataset, self.second.question.dataset
+        return View(about, "Comparison of two audits", "36rem", "comparison.html.j2", data, comparison_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
         """Both audits' rates as a pandas DataFrame, with a further level "audit" on the index."""

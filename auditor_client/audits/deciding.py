@@ -55,7 +55,7 @@ class Deciding:
         releases = [_identity(question, posed.auditor) for question in questions]
         taken = next((n for n, one in enumerate(releases) if not self.receipts.path(one).exists()), len(releases))
         rest = looks.losses[-1] if not taken else looks.losses[-1] - looks.losses[taken - 1]
-        if posed.question.dataset.rehearsal is None and not rest.fits_in(left):
+        if not posed.question.dataset.charged(rest).fits_in(left):
             raise QuestionRefused(
                 f"Until it is decided it may cost {loss_words(rest)}, and {loss_words(left)} is left: lower the most "
                 "(`epsilon`, or `rho`), or ask the holder for more. Nothing was spent."

@@ -29,7 +29,6 @@ from auditor_client.findings.notes import Note, NoteT, SavedNote, read_note
 from auditor_client.findings.training_notes import TrainingNote
 from auditor_client.report.json_document import FORMATS, audit_document
 from auditor_client.report.view import Shown
-from auditor_client.text import marked_name
 from shared.contract.datasets import Budget
 from shared.kinds.releases import Release, SigningKeys
 from shared.kinds.trainings import TrainingQuote, TrainingRelease
@@ -66,7 +65,7 @@ class EvidencePart(Generic[NoteT]):
         dataset = model = ""
         try:
             note = read_note(self.note, member(files, f"{self.note.folder}/{name}.json"), name)
-            model, dataset = self.model(note), marked_name(note.dataset.name, note.dataset.rehearsal)
+            model, dataset = self.model(note), note.dataset.marked_name
             require(note.file_name == name, "its note has another name than its digest")
             document = parsed(member(files, _FIGURES.format(name)), _FIGURES.format(name))
             again, made = self.recomputed(note, files, keys, document)

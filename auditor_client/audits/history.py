@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +18,9 @@ from auditor_client.findings.notes import Note, Notes, read_note
 from auditor_client.findings.rehearsals import of_dataset
 from auditor_client.report.history_data import HistoryData, history_data
 from auditor_client.report.json_document import history_document
-from auditor_client.report.rehearsal import rehearsal_in
 from auditor_client.report.terminal import history_lines
 from auditor_client.report.view import Shown, View
 from auditor_client.report.watch_gaps import KeptWatch
-from shared.contract.rehearsals import Rehearsal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,19 +48,14 @@ class History(Shown):
     def __iter__(self) -> Iterator[AuditResult]:
         return iter(self.audits)
 
-    @property
-    def rehearsal(self) -> Rehearsal | None:
-        """What is rehearsed, if these are rehearsals: of one dataset, and without real audits among them."""
-        datasets = (one.question.dataset for one in self.audits), (one.note.dataset for one in self.trainings)
-        return rehearsal_in(chain(*datasets))
-
     @cached_property
     def view(self) -> View[HistoryData]:
         """One line for each audit and metric, and for each training."""
         kept = [(one.note, one.kept) for one in self.trainings]
         data = partial(history_data, self.audits, kept, self.watches)
         document = partial(history_document, self.audits, self.unreadable, kept, self.watches)
-        return View(self.rehearsal, "Audits over time", "30rem", "history.html.j2", data, history_lines, document)
+        about = (*(one.question.dataset for one in self.audits), *(one.note.dataset for one in self.trainings))
+        return View(about, "Audits over time", "30rem", "history.html.j2", data, history_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each audit and metric, as a pandas DataFrame."""

@@ -35,8 +35,15 @@ class Mending(Shown):
     def view(self) -> View[MendingData]:
         """The changes, and the figures before and after."""
         data, document = partial(mending_data, self.mended), partial(mending_document, self.mended)
-        rehearsal = self.mended.finding.question.dataset.rehearsal
-        return View(rehearsal, "A mended tree", "36rem", "mending.html.j2", data, mending_lines, document)
+        return View(
+            (self.mended.finding.question.dataset,),
+            "A mended tree",
+            "36rem",
+            "mending.html.j2",
+            data,
+            mending_lines,
+            document,
+        )
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each change, as a pandas DataFrame, with the estimated people of each group."""

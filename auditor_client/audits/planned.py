@@ -60,5 +60,4 @@ class PlannedAudit(Shown):
         planned = self.question, self.quote, self.forecast, self.budget, self.capacity
         data = partial(plan_data, *planned, about=self.about)
         document = partial(plan_document, *planned, target_width=self.target_width)
-        rehearsal = self.question.dataset.rehearsal
-        return View(rehearsal, "Planned audit", "44rem", "plan.html.j2", data, plan_lines, document)
+        return View((self.dataset,), "Planned audit", "44rem", "plan.html.j2", data, plan_lines, document)

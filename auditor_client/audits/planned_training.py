@@ -55,7 +55,7 @@ class PlannedTraining:
     @property
     def fits(self) -> bool:
         """Whether the budget suffices."""
-        return self.kept or self.dataset.rehearsal is not None or self.quote.charge.fits_in(self.budget.left)
+        return self.kept or self.quote.charge.fits_in(self.budget.left)
 
     @property
     def steps(self) -> tuple[StepLine, ...]:

@@ -18,7 +18,7 @@ from auditor_client.report.formats import group_words
 from auditor_client.report.metric_names import METRIC_WORDS, rate_words
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.prose import level_of
-from auditor_client.report.rehearsal import MARK
+from auditor_client.report.rehearsal import marked
 from auditor_client.text import no_such
 
 _INK = "#1f4e79"
@@ -63,9 +63,8 @@ def rates_figure(finding: Finding, metric: str | None = None, ax: Axes | Sequenc
 
 
 def finding_title(finding: Finding, title: str) -> str:
-    """The title of a figure; behind the mark of a rehearsal, if the people are invented."""
-    rehearsal = finding.question.dataset.rehearsal
-    return title if rehearsal is None else f"{MARK} of {rehearsal.of}: {title}"
+    """The title of a figure; marked, if the people are invented."""
+    return marked(finding.question.dataset.rehearsal, title)
 
 
 def _new_axes(rates: int, groups: int) -> list[Axes]:

@@ -122,8 +122,7 @@ class AuditResult(Shown, Finding):
     def view(self) -> View[AuditData]:
         """The finding."""
         data, document = partial(audit_data, self), partial(audit_document, self)
-        rehearsal = self.question.dataset.rehearsal
-        return View(rehearsal, "Fairness audit", "60rem", "audit.html.j2", data, audit_lines, document)
+        return View((self.question.dataset,), "Fairness audit", "60rem", "audit.html.j2", data, audit_lines, document)
 
     @cached_property
     def report(self) -> View[AuditData]:

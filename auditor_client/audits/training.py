@@ -96,8 +96,9 @@ class TrainingResult(Shown):
         """What was learned, what it cost, and how fair and how accurate it is."""
         data = partial(training_data, self.trained, self.audit)
         document = partial(training_document, self.trained, self.audit, program_versions())
-        rehearsal = self.trained.dataset.rehearsal
-        return View(rehearsal, "A trained model", "48rem", "training.html.j2", data, training_lines, document)
+        return View(
+            (self.trained.dataset,), "A trained model", "48rem", "training.html.j2", data, training_lines, document
+        )
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each leaf, as a pandas DataFrame, with the estimated people of each group if they were counted.

@@ -66,8 +66,7 @@ class WatchedVerdict(Shown):
         kept = KeptWatch(self.release, self.answers, self.skips)
         data = partial(watch_data, self.dataset, kept, pending=self.pending, due=self.due)
         document = partial(watch_document, kept, current=self.dataset.version, pending=self.pending, due=self.due)
-        rehearsal = self.dataset.rehearsal
-        return View(rehearsal, "A watched verdict", "30rem", "watch.html.j2", data, watch_lines, document)
+        return View((self.dataset,), "A watched verdict", "30rem", "watch.html.j2", data, watch_lines, document)
 
     def __repr__(self) -> str:
         return f"<WatchedVerdict: {self.view.marked(self.view.data.headline)}>"

@@ -9,7 +9,7 @@ from auditor_client.audits.asking import LinkRequest
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Dataset, JsonOnly, Reaching
 from auditor_client.cli.output import an_auditor, print_json, print_table
-from auditor_client.text import marked_name
+from shared.contract.rehearsals import marked_name
 from shared.scores.columns import ColumnDescription
 from shared.wire.csv_signs import HEAD_BYTES, csv_signs
 

@@ -12,7 +12,6 @@ from auditor_client.cli.output import an_auditor, clear_errors, fail, print_json
 from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.settings import DEFAULT_RECEIPTS
 from auditor_client.tables import budget_table, dataset_table
-from auditor_client.text import marked_name
 from shared.wire.flags import Without
 
 WithoutReceipts = Annotated[Connection, Without(("receipts", "asked_for", "wait_approval"))]
@@ -30,7 +29,7 @@ def datasets(*, output: JsonOnly, connection: WithoutReceipts) -> None:
             ("Dataset", "Version", "Sensitive columns", "Label", "Relation"),
             [
                 (
-                    marked_name(dataset.name, dataset.rehearsal),
+                    dataset.marked_name,
                     "no records" if dataset.version is None else str(dataset.version),
                     ", ".join(dataset.sensitive),
                     next((column.name for column in dataset.columns if column.label), "none"),

@@ -307,12 +307,11 @@ def _offer(
     asked = question if is_planned else question.at(expected.asked.rho_nano or expected.asked.epsilon_nano)
     losses = [planned.quote.price] if is_planned else [batch.loss for batch in asked.plan.batches]
     name, amount = next(iter(expected.amount.items()))
-    rehearsed = question.dataset.rehearsal is not None
     kept = receipts is not None and asked_before(receipts, asked, budget.auditor)
     return Offer(
         name=name, amount="" if question.request.loss.is_nothing else amount, cost=losses_words(losses),
         interval=width_words(expected.width), width=round(width, 2), planned=is_planned,
-        fits=kept or rehearsed or sum(losses, NO_LOSS).fits_in(budget.left), kept=kept,
+        fits=kept or question.dataset.charged(sum(losses, NO_LOSS)).fits_in(budget.left), kept=kept,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from auditor_client.errors import (
 )
 from auditor_client.report.rehearsal import charge_words, rehearsal_line
 from auditor_client.report.view import without_direction
-from auditor_client.text import loss_words, marked_name, readable
+from auditor_client.text import loss_words, readable
 from shared.contract.datasets import DatasetDescription
 from shared.look import STYLES
 from shared.wire.text import NUL
@@ -154,7 +154,6 @@ def _environment() -> Environment:
     environment.globals.update(
         stylesheets=[_versioned(STYLES), _versioned(STATIC_FOLDER / "desk.css")],
         icon=_versioned(STATIC_FOLDER / "icon.svg"), loss=loss_words, charge_words=charge_words,
-        marked_name=marked_name,
     )  # fmt: skip
     return environment
 

@@ -30,7 +30,6 @@ from auditor_client.exchange.ledger_log import (
 )
 from auditor_client.exchange.verification import ReleaseT, signed, signed_as
 from auditor_client.tables import Table
-from auditor_client.text import marked_name
 from shared.kinds.handovers import UnvouchedKey, require_vouched
 from shared.kinds.releases import LedgerPosition, Signed, SigningKey, SigningKeys
 from shared.wire.canonical import sha256_name
@@ -122,7 +121,7 @@ class ReceiptsReport:
             tuple(
                 (
                     f"{check.file.stem[:12]}…",
-                    "" if check.release is None else marked_name(check.release.dataset, check.release.rehearsal),
+                    "" if check.release is None else check.release.dataset_words,
                     "" if check.release is None else str(check.release.ledger.sequence),
                     check.fault or self._state(check),
                 )

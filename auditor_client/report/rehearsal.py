@@ -6,10 +6,8 @@ from typing import Final
 from auditor_client.text import loss_words, readable
 from shared.contract.datasets import DatasetDescription
 from shared.contract.rehearsals import Rehearsal
-from shared.kinds.plans import Quote
+from shared.kinds.quotes import QuoteBase
 from shared.kinds.releases import AnswerToRequest
-from shared.kinds.trainings import TrainingQuote
-from shared.kinds.watches import WatchQuote
 from shared.wire.wording import joined, listed, said, sentence
 
 MARK: Final = said("REHEARSAL")
@@ -25,6 +23,11 @@ def rehearsal_in(datasets: Iterable[DatasetDescription]) -> Rehearsal | None:
     return next((dataset.rehearsal for dataset in datasets if dataset.rehearsal is not None), None)
 
 
+def marked(rehearsal: Rehearsal | None, text: str) -> str:
+    """A short text, such as a title, behind the mark of a rehearsal, if it is one."""
+    return text if rehearsal is None else f"{MARK} of {rehearsal.of}: {text}"
+
+
 def rehearsal_words(rehearsal: Rehearsal) -> str:
     """What stands at the top of everything that is about a rehearsal, behind the mark."""
     sentences = [said(_NOBODY, dataset=rehearsal.of)]
@@ -38,7 +41,7 @@ def rehearsal_line(rehearsal: Rehearsal) -> str:
     return readable(joined([MARK, rehearsal_words(rehearsal)], ": "))
 
 
-def charge_words(answer: AnswerToRequest | Quote | TrainingQuote | WatchQuote) -> str:
+def charge_words(answer: AnswerToRequest | QuoteBase) -> str:
     """What is charged for something; of a rehearsal that it is nothing, and what the same costs about real people."""
     if answer.rehearsal is None:
         return loss_words(answer.charge)

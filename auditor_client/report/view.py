@@ -19,8 +19,9 @@ from markupsafe import Markup
 
 from auditor_client.report.formats import change_words, ratio, verdict_words
 from auditor_client.report.languages import LANGUAGES, Language
-from auditor_client.report.rehearsal import MARK, rehearsal_line, rehearsal_words
+from auditor_client.report.rehearsal import MARK, marked, rehearsal_in, rehearsal_line, rehearsal_words
 from auditor_client.text import readable
+from shared.contract.datasets import DatasetDescription
 from shared.contract.rehearsals import Rehearsal
 from shared.wire.wording import joined, listed, said, said_of
 
@@ -47,7 +48,8 @@ class View(Generic[Data]):
     """A result as it is shown. Its data and its document are made when they are first wanted, and once.
 
     Attributes:
-        rehearsal: What is rehearsed, if its people are invented: text, page and document begin with it.
+        about: The datasets whose people it is about: where those of one are invented, text, page and document say so
+            before all else.
         title, height: Of the frame in a notebook; the height in CSS units.
         template: The file of the page; it has the data as `shown`.
         make_data: What text and page say.
@@ -55,13 +57,18 @@ class View(Generic[Data]):
         make_document: The same facts as JSON values, exact and unrounded.
     """
 
-    rehearsal: Rehearsal | None
+    about: tuple[DatasetDescription, ...]
     title: str
     height: str
     template: str
     make_data: Callable[[], Data]
     make_lines: Callable[[Data], Sequence[str]]
     make_document: Callable[[], dict[str, Any]]
+
+    @cached_property
+    def rehearsal(self) -> Rehearsal | None:
+        """What is rehearsed, if its people are invented."""
+        return rehearsal_in(self.about)
 
     @cached_property
     def data(self) -> Data:
@@ -103,7 +110,7 @@ class View(Generic[Data]):
 
     def marked(self, text: str) -> str:
         """A short text, such as a title, behind the mark of a rehearsal, if it is one."""
-        return text if self.rehearsal is None else f"{MARK} of {self.rehearsal.of}: {text}"
+        return marked(self.rehearsal, text)
 
     @property
     def frame(self) -> str:

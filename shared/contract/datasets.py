@@ -17,7 +17,7 @@ from pydantic import (
 from shared.contract.approvals import ApprovalSetting
 from shared.contract.declaration_faults import NO_SENSITIVE, unfit_declaration
 from shared.contract.metadata import DatasetMetadata, UnfitMetadata
-from shared.contract.rehearsals import Rehearsal
+from shared.contract.rehearsals import Rehearsal, marked_name
 from shared.contract.relations import NeighbouringRelation, Relation
 from shared.contract.schema import Column, PeopleColumn, Schema
 from shared.contract.shares import ShareParty, Shares
@@ -27,6 +27,7 @@ from shared.privacy.amounts import (
     EPSILON_NANO_MAX,
     EPSILON_NANO_MIN,
     NANO_PER_UNIT,
+    NO_LOSS,
     RHO_NANO_MAX,
     RHO_NANO_MIN,
     RHO_NANO_SUM_MAX,
@@ -293,6 +294,15 @@ class DatasetDescription(ContractModel):
     def terms(self) -> AccountTerms:
         """How the population's account adds up what is charged."""
         return SUM if self.account is None else self.account
+
+    @property
+    def marked_name(self) -> str:
+        """Its name in a list; marked, if it is a rehearsal."""
+        return marked_name(self.name, self.rehearsal)
+
+    def charged(self, price: Loss) -> Loss:
+        """Return what is charged of a price: about a rehearsal, nothing."""
+        return price if self.rehearsal is None else NO_LOSS
 
     @property
     def neighbouring(self) -> NeighbouringRelation:

@@ -31,6 +31,11 @@ def rehearsal_name(dataset: str) -> str:
     return dataset + ENDING
 
 
+def marked_name(dataset: str, rehearsal: object | None) -> str:
+    """A dataset's name in a list; marked, if it is a rehearsal."""
+    return dataset if rehearsal is None else f"{dataset} (REHEARSAL)"
+
+
 def unlimited(terms: AccountTerms) -> Loss:
     """What everybody may be charged about a rehearsal, where nothing is."""
     if terms.kind == "zcdp":

@@ -27,7 +27,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import Field, PlainSerializer, model_validator
 
-from shared.contract.rehearsals import Rehearsed
+from shared.contract.rehearsals import Rehearsed, marked_name
 from shared.contract.shares import Shares, ShareWord
 from shared.kinds.plans import BatchQuote, Plan
 from shared.kinds.requests import ReleaseRequest
@@ -112,6 +112,11 @@ class AnswerToRequest(ContractModel):
     def price(self) -> Loss:
         """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
         return self.charge if self.rehearsal is None else self.rehearsal.would_cost
+
+    @property
+    def dataset_words(self) -> str:
+        """The dataset's name in a list; marked, if it is a rehearsal."""
+        return marked_name(self.dataset, self.rehearsal)
 
     @property
     def expected_id(self) -> str:
