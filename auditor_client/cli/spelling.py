@@ -11,9 +11,10 @@ from typing import Final
 from pydantic import BaseModel
 
 from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.request import AUTO, MECHANISMS, METRICS, STRATEGIES, AuditRequest
-from auditor_client.asking.training import ALGORITHMS, FollowingAudit, TrainingRequest
-from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, OnHandAndLooks, PlannedOnHand
+from auditor_client.asking.request import AuditRequest
+from auditor_client.asking.training import FollowingAudit, TrainingRequest
+from auditor_client.audits.asking import LinkRequest, OnHand, OnHandAndLooks, PlannedOnHand
+from auditor_client.audits.fields import CHOICES, FILES, HOLD_COMMAS
 from auditor_client.cli.completion import datasets, sensitive_columns
 from auditor_client.cli.options import (
     AUDITED,
@@ -26,7 +27,7 @@ from auditor_client.cli.options import (
     TrainingOutput,
 )
 from auditor_client.findings.about import About
-from auditor_client.findings.reading import ESTIMATORS, Reading
+from auditor_client.findings.reading import Reading
 from shared.wire.flags import Flag
 
 PANELS: Final[Mapping[type[BaseModel], str]] = {
@@ -48,24 +49,21 @@ PANELS: Final[Mapping[type[BaseModel], str]] = {
 """Where the flags of each value stand in the help, unless they have a panel of their own."""
 
 SPELLED: Final[Mapping[str, Flag]] = {
+    **{name: Flag(completed=values) for name, values in CHOICES.items()},
+    **dict.fromkeys(HOLD_COMMAS, Flag(split=False)),
+    **dict.fromkeys(FILES, Flag(kind=Path)),
     "sensitive": Flag(completed=sensitive_columns),
-    "metrics": Flag("--metric", completed=METRICS),
-    "strategy": Flag(completed=(AUTO, *STRATEGIES)),
-    "estimator": Flag(completed=ESTIMATORS),
-    "type": Flag(completed=COLUMN_TYPES),
-    "where": Flag(split=False, panel=AUDITED),  # a condition may hold commas
+    "metrics": Flag("--metric", completed=CHOICES["metrics"]),
+    "where": Flag(split=False, panel=AUDITED),
     "version": Flag("--records-version", panel=AUDITED),
     **dict.fromkeys(
         ("decision", "chain", "favourable", "above", "label", "columns", "intervention"), Flag(panel=AUDITED)
     ),
     **dict.fromkeys(("epsilon", "delta", "rho", "upper", "contradictions", "draw", "refines"), Flag(panel=PRIVACY)),
-    "mechanism": Flag(panel=PRIVACY, completed=MECHANISMS),
-    "missing": Flag(split=False),
-    "features": Flag("--feature", split=False),  # where bins begin holds commas
-    "algorithm": Flag(completed=ALGORITHMS),
+    "mechanism": Flag(panel=PRIVACY, completed=CHOICES["mechanism"]),
+    "features": Flag("--feature", split=False),
     "audit_on": Flag(completed=datasets),
     **dict.fromkeys(("delimiter", "decimal", "encoding"), Flag(kind=str)),
-    **dict.fromkeys(("supports_from", "group_totals"), Flag(kind=Path)),
     "as_json": Flag("--json"),
     "joint": Flag("--joint"),
     "outcome_test": Flag("--outcome-test"),

@@ -6,19 +6,21 @@ So what a command can be asked, the desk can be asked, and what is typed is chec
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from auditor_client.asking.assumption import Assumption
-from auditor_client.asking.request import AUTO, STRATEGIES, AuditRequest
+from auditor_client.asking.request import AuditRequest
 from auditor_client.asking.training import ALGORITHMS, FollowingAudit, TrainingRequest
-from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest, OnHand, UntilDecided
+from auditor_client.audits.asking import LinkRequest, OnHand, UntilDecided
+from auditor_client.audits.fields import CHOICES, FILES, HOLD_COMMAS
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import About
-from auditor_client.findings.reading import ESTIMATORS, UNREAD_BY_TRAININGS, Reading
+from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
 from shared.contract.datasets import DatasetDescription
+from shared.wire.field_types import choices_of, described_fields, is_list, listed
 
 LABELS: Final[Mapping[str, str]] = {
     "sensitive": "Groups", "epsilon": "Privacy loss ε", "metrics": "Figures", "where": "Only people with",
@@ -52,12 +54,6 @@ LABELS: Final[Mapping[str, str]] = {
     "keys": "The holder’s keys", "other": "Second model file",
 }  # fmt: skip
 """What a field is called on a page; others by their names."""
-_CHOICES: Final[Mapping[str, Sequence[str]]] = {
-    "intervention": ("", "assistive", "punitive"),
-    "strategy": (AUTO, *STRATEGIES), "estimator": ESTIMATORS, "type": COLUMN_TYPES,
-    "delimiter": ("", ",", ";", "|", "tab"),
-    "decimal": ("", ".", ","), "encoding": ("", "utf-8", "utf-8-sig", "latin-1", "cp1252"),
-}  # fmt: skip
 _HINTS: Final[Mapping[str, str]] = {
     "where": "Restrict the audit to some people: age >= 18, or region in (North, South). One condition "
     "per line; all must hold.",
@@ -68,9 +64,6 @@ _HINTS: Final[Mapping[str, str]] = {
     "author": "The author of the report. If empty: from the settings.",
 }
 """What people read of a field of whose flag another text is right."""
-_FILES: Final = ("supports_from", "group_totals")
-_LINES: Final = ("where", "missing", "features")
-"""Fields of which each line is one, because a value may hold commas."""
 _APART: Final = ("sensitive", "epsilon", "metrics", "decision", "chain", "assumption", "features")
 """Fields that the page shows in its own way."""
 _FIRST: Final = ("favourable", "intervention", "people", "where", "by", "strategy", "mechanism")
@@ -172,14 +165,14 @@ def values_of(form: Mapping[str, str], kinds: Iterable[type[BaseModel]]) -> dict
     """What was typed, as the arguments of a call; a field that is empty is left out."""
     values: dict[str, Any] = {}
     for kind in kinds:
-        for name, info in kind.model_fields.items():
+        for name, info in described_fields(kind, FILES).items():
             text = form.get(name, "").strip()
-            if info.description is None or name in _FILES:
-                continue
             if info.annotation is bool:
                 values[name] = name in form
+            elif text and is_list(info.annotation):
+                values[name] = listed([text], "\n" if name in HOLD_COMMAS else ",")
             elif text:
-                values[name] = _listed(name, text) if _is_list(info.annotation) else text
+                values[name] = text
     return values
 
 
@@ -242,22 +235,20 @@ def _every_name() -> set[str]:
 
 
 def _fields(kind: type[BaseModel], dataset: DatasetDescription, without: Sequence[str]) -> Iterable[FormField]:
-    for name, info in kind.model_fields.items():
-        if info.description is not None and name not in without:
-            yield _field(name, info, dataset)
+    return (_field(name, info, dataset) for name, info in described_fields(kind, without).items())
 
 
 def _field(name: str, info: FieldInfo, dataset: DatasetDescription) -> FormField:
-    options = _CHOICES.get(name, dataset.mechanisms if name == "mechanism" else ())
+    options = dataset.mechanisms if name == "mechanism" else choices_of(info.annotation) or CHOICES.get(name, ())
     if options and info.default is None:
         options = ("", *options)
     hint = _hint(name, info, "As usual" if options else "If empty")
-    if name in _FILES:
+    if name in FILES:
         return FormField(name, label_of(name), hint, "file")
     if info.annotation is bool:
         return FormField(name, label_of(name), hint, "switch", "on" if info.default else "")
     default = "" if info.default is None or isinstance(info.default, tuple) or info.is_required() else str(info.default)
-    kind = "choice" if options else "lines" if name in _LINES else "text"
+    kind = "choice" if options else "lines" if name in HOLD_COMMAS else "text"
     return FormField(name, label_of(name), hint, kind, default, tuple(options))
 
 
@@ -267,21 +258,3 @@ def _hint(name: str, info: FieldInfo, left_out: str) -> str:
     text = re.sub(r"\b(epsilon|rho)\b", lambda match: _SYMBOLS[match[0]], text)
     otherwise = _OTHERWISE.search(text)
     return text if otherwise is None else f"{_OTHERWISE.sub('', text)} {left_out}: {otherwise[1]}."
-
-
-def _listed(name: str, text: str) -> list[str]:
-    parts = text.splitlines() if name in _LINES else text.split(",")
-    return [part.strip() for part in parts if part.strip()]
-
-
-def _is_list(annotation: Any) -> bool:
-    """Whether a field holds several values, and nothing simpler."""
-    kinds = get_args(annotation) if get_origin(annotation) in (Union, _UNION) else (annotation,)
-    return all(get_origin(_plain(kind)) is tuple for kind in kinds if kind is not type(None))
-
-
-def _plain(kind: Any) -> Any:
-    return get_args(kind)[0] if hasattr(kind, "__metadata__") else kind
-
-
-_UNION: Final = type(int | str)

@@ -5,16 +5,17 @@ command line, such as a shorter name, is a `Flag`. Only command lines import thi
 """
 
 import inspect
-import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from rich.markup import escape
+
+from shared.wire.field_types import described_fields, is_list, listed, plain_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Flags:
     def _parameters(self, kind: type[BaseModel], without: tuple[str, ...]) -> list[inspect.Parameter]:
         """The flags of a model's fields that have a description."""
         flags: list[inspect.Parameter] = []
-        for name, field in _fields(kind, without).items():
+        for name, field in described_fields(kind, without).items():
             inner = _group(field.annotation)
             panel = (self.panels or {}).get(kind)
             flags += [self._parameter(name, field, panel)] if inner is None else self._parameters(*inner)
@@ -98,15 +99,15 @@ class Flags:
         option = typer.Option(
             *names,
             help=escape(field.description or ""),  # brackets would be read as markup
-            metavar=("A,B,…" if flag.split else "TEXT") if _is_list(field.annotation) else None,
+            metavar=("A,B,…" if flag.split else "TEXT") if is_list(field.annotation) else None,
             rich_help_panel=flag.panel or panel,
             autocompletion=flag.completed if callable(flag.completed) else _completion(flag.completed),
         )
-        if _is_list(field.annotation):
+        if is_list(field.annotation):
             annotation: Any = list[str] if field.is_required() else list[str] | None
             default: Any = None
         else:
-            annotation, default = flag.kind | None if flag.kind else _plain_type(field.annotation), field.default
+            annotation, default = flag.kind | None if flag.kind else plain_type(field.annotation), field.default
         if field.is_required():
             default = inspect.Parameter.empty
         return inspect.Parameter(
@@ -116,19 +117,14 @@ class Flags:
     def _value(self, kind: type[BaseModel], without: tuple[str, ...], given: Mapping[str, Any]) -> BaseModel:
         """A model of the flags that were given."""
         values: dict[str, Any] = {}
-        for name, field in _fields(kind, without).items():
+        for name, field in described_fields(kind, without).items():
             inner = _group(field.annotation)
             if inner is not None:
                 values[name] = self._value(*inner, given)
             elif given[name] is not None and not (given[name] == [] and not field.is_required()):
-                split = _is_list(field.annotation) and self.spelled.get(name, Flag()).split
+                split = is_list(field.annotation) and self.spelled.get(name, Flag()).split
                 values[name] = listed(given[name]) if split else given[name]
         return self.make(kind, values)
-
-
-def listed(texts: Sequence[str]) -> list[str]:
-    """Values that were given one by one or with commas between them."""
-    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
 def _group(annotation: Any) -> tuple[type[BaseModel], tuple[str, ...]] | None:
@@ -137,14 +133,6 @@ def _group(annotation: Any) -> tuple[type[BaseModel], tuple[str, ...]] | None:
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return None
     return kind, tuple(name for one in more if isinstance(one, Without) for name in one.names)
-
-
-def _fields(kind: type[BaseModel], without: tuple[str, ...]) -> dict[str, FieldInfo]:
-    return {
-        name: field
-        for name, field in kind.model_fields.items()
-        if name not in without and field.description is not None
-    }
 
 
 def completed(incomplete: str, values: Iterable[str]) -> list[str]:
@@ -161,21 +149,3 @@ def _completion(values: Sequence[str]) -> Callable[[str], list[str]] | None:
         return completed(incomplete, values)
 
     return complete
-
-
-def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    """What a field can be, without what is checked of it."""
-    kinds = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
-    return tuple(get_args(kind)[0] if get_origin(kind) is Annotated else kind for kind in kinds)
-
-
-def _is_list(annotation: Any) -> bool:
-    """Whether a field holds several values, and nothing simpler."""
-    kinds = [kind for kind in _alternatives(annotation) if kind is not type(None)]
-    return all(get_origin(kind) is tuple for kind in kinds)
-
-
-def _plain_type(annotation: Any) -> Any:
-    """A field's type, of several the first: what a text can be."""
-    kinds = _alternatives(annotation)
-    return kinds[0] | None if type(None) in kinds else kinds[0]
