@@ -20,7 +20,7 @@ from scipy import stats
 
 from holder_service.privacy_audit.audit import WARM_UP
 from holder_service.privacy_audit.over_http import HolderUnderAudit, holder_under_audit
-from holder_service.privacy_audit.timing import CROWD, EVERYTHING, ONE_RECORD, TimedPair, Watcher, values_of
+from holder_service.privacy_audit.timing import CROWD, EVERYTHING, ONE_RECORD, Observer, TimedPair, values_of
 
 NOISE: Final = TimedPair("noise of scale 1 000 or 10", (1000, 1000), columns=3, epsilons=(0.001, 0.1))
 PAIRS: Final = {"noise": NOISE, "one-record": ONE_RECORD, "everything": EVERYTHING, "crowd": CROWD}
@@ -38,11 +38,11 @@ def auc(first: Sequence[float], second: Sequence[float]) -> float:
 def compared(pair: TimedPair, *, releases: int, quantum_ms: int, clients: int) -> Iterator[str]:
     """A line of the table for each thing that is seen."""
     with holder_under_audit(quantum_ms=quantum_ms) as holder:
-        watcher = Watcher(holder, pair)
-        watcher.watch(runs=WARM_UP * clients, watched=False, clients=clients)
+        observer = Observer(holder, pair)
+        observer.observe(runs=WARM_UP * clients, observed=False, clients=clients)
         before = overruns(holder)
         runs = releases - releases % clients
-        seen = watcher.watch(runs=runs, watched=clients == 1, clients=clients, first=WARM_UP * clients)
+        seen = observer.observe(runs=runs, observed=clients == 1, clients=clients, first=WARM_UP * clients)
         overran = overruns(holder) - before
     for what in [name for name in seen[0][0] if name != "text"]:
         first, second = values_of(what, seen)

@@ -26,7 +26,7 @@ def main(_: int) -> str:
     def report(phase: Phase, done: int = 0, of: int = 0) -> None:
         reports.append((phase, done, of))
 
-    session.WATCHED_EVERY_S = LOOKED_EVERY_S
+    session.FOLLOWED_EVERY_S = LOOKED_EVERY_S
     with pair() as both:
         (folder := both.folder / "files").mkdir()
         for part in range(PARTS):

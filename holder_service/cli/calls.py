@@ -32,7 +32,7 @@ AdminKey = Annotated[
 ]
 Locate = Callable[[str, str], str]
 """From the path of a field and what is wrong with it to what whoever wrote it is told."""
-Watch: TypeAlias = "Callable[[httpx.AsyncClient, dict[str, str]], Coroutine[Any, Any, None]]"
+Follow: TypeAlias = "Callable[[httpx.AsyncClient, dict[str, str]], Coroutine[Any, Any, None]]"
 """What is done beside a call, with its client and the headers that show the key."""
 UPLOAD_TIMEOUT_S: Final = 3600.0
 CALL_TIMEOUT_S: Final = 60.0
@@ -42,15 +42,15 @@ LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 def call(
     method: str, path: str, url: str, key: str, *,
-    media: str | None = None, size: int | None = None, locate: Locate | None = None, watch: "Watch | None" = None,
+    media: str | None = None, size: int | None = None, locate: Locate | None = None, follow: "Follow | None" = None,
     **request: Any,
 ) -> Any:  # fmt: skip
     """Make one call, of a running holder or of this machine's own; a refusal ends the command with its text.
 
-    Of content that is sent as it is read, `size` says how many bytes it has. What watches is begun with the call, is
+    Of content that is sent as it is read, `size` says how many bytes it has. What follows it is begun with the call, is
     given the client and the key's header, and is cancelled when the call has ended.
     """
-    answer = _answer(method, path, url, key, media=media, size=size, watch=watch, **request)
+    answer = _answer(method, path, url, key, media=media, size=size, follow=follow, **request)
     return _document(answer, url, locate)
 
 
@@ -183,11 +183,17 @@ def _said(document: dict[str, Any], locate: Locate) -> str:
 
 
 async def _request(
-    url: str, method: str, path: str, *, into: BinaryIO | None = None, watch: "Watch | None" = None, **request: Any
+    url: str,
+    method: str,
+    path: str,
+    *,
+    into: BinaryIO | None = None,
+    follow: "Follow | None" = None,
+    **request: Any,
 ) -> "httpx.Response":
     async with (
         _client(url) as client,
-        _watched(watch, client, request["headers"]),
+        _followed(follow, client, request["headers"]),
         client.stream(method, path, **request) as answer,
     ):
         if into is None or not answer.is_success:
@@ -199,16 +205,18 @@ async def _request(
 
 
 @asynccontextmanager
-async def _watched(watch: "Watch | None", client: "httpx.AsyncClient", headers: dict[str, str]) -> AsyncIterator[None]:
-    if watch is None:
+async def _followed(
+    follow: "Follow | None", client: "httpx.AsyncClient", headers: dict[str, str]
+) -> AsyncIterator[None]:
+    if follow is None:
         yield
         return
-    watching = asyncio.create_task(watch(client, {"Authorization": headers["Authorization"]}))
+    following = asyncio.create_task(follow(client, {"Authorization": headers["Authorization"]}))
     try:
         yield
     finally:
-        watching.cancel()
-        await asyncio.wait([watching])
+        following.cancel()
+        await asyncio.wait([following])
 
 
 @asynccontextmanager

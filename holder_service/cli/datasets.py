@@ -154,7 +154,7 @@ def load(
         with followed(loads) as bar:
             answer = call(
                 "PUT", path_of("datasets", dataset, "records"), url, key, media=media_type_of(records),
-                content=bar.sending(file, size) if bar else chunks(file), size=size, watch=bar.watch if bar else None,
+                content=bar.sending(file, size) if bar else chunks(file), size=size, follow=bar.follow if bar else None,
                 params={**how.model_dump(mode="json", exclude_defaults=True), **({"check": "true"} if check else {})},
             )  # fmt: skip
     if as_json:
@@ -183,7 +183,7 @@ def load_from(
         notify("The holder reads the files; this takes as long as they are large.")
     with followed(path_of("datasets", dataset, "records", "loads")) as bar:
         answer = call(
-            "POST", path_of("datasets", dataset, "records"), url, key, json=asked, watch=bar.watch if bar else None
+            "POST", path_of("datasets", dataset, "records"), url, key, json=asked, follow=bar.follow if bar else None
         )
     if as_json:
         print(json.dumps(answer))

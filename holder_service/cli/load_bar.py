@@ -50,7 +50,7 @@ class LoadBar:
             sent += len(chunk)
         self._sent = True
 
-    async def watch(self, client: "httpx.AsyncClient", headers: dict[str, str]) -> None:
+    async def follow(self, client: "httpx.AsyncClient", headers: dict[str, str]) -> None:
         """Ask again and again how far the holder is, until this is cancelled or there is nobody to ask."""
         import httpx
 

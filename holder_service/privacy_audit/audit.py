@@ -64,7 +64,7 @@ def audit(
     lines = len(EVERY_PAIR[0].batches) * len(EVERY_PAIR) * (core_runs > 0)
     lines += len(EVERY_PAIR[0].plan().batches) * len(EVERY_PAIR) * (http_runs > 0)
     lines += (len(trained.EVERY_TRAINED_PAIR) + len(refined.CHAINED_PAIRS)) * (core_runs > 0)
-    share = alpha / (lines + len(timing.TIMED_PAIRS) * len(timing.ASKED + timing.WATCHED) * (time_runs > 0))
+    share = alpha / (lines + len(timing.TIMED_PAIRS) * len(timing.ASKED + timing.OBSERVED) * (time_runs > 0))
     planted: list[Mapping[Any, Calibration]] = [{None: as_charged}, FAULTS] if with_faults else [{None: as_charged}]
     if core_runs:
         for calibrations, (pair, counts) in itertools.product(planted, counted):
@@ -110,10 +110,10 @@ def _timed(
     pair: timing.TimedPair, runs: int, alpha: float, *, quantum_ms: int, fault: Callable[[], None] | None = None
 ) -> Iterator[AuditLine]:
     with holder_under_audit(quantum_ms=quantum_ms, fault=fault) as holder:
-        watcher = timing.Watcher(holder, pair)
-        watcher.watch(runs=WARM_UP, watched=False)
-        seen = watcher.watch(runs=runs, watched=True, first=WARM_UP)
-    for what in timing.ASKED + timing.WATCHED:
+        observer = timing.Observer(holder, pair)
+        observer.observe(runs=WARM_UP, observed=False)
+        seen = observer.observe(runs=runs, observed=True, first=WARM_UP)
+    for what in timing.ASKED + timing.OBSERVED:
         bound = examine_values(timing.values_of(what, seen), epsilon=timing.EPSILON, delta=0, alpha=alpha)
         yield AuditLine("time", pair, what, None, bound)
 

@@ -1,6 +1,6 @@
 """Times and texts of a release that an auditor can see, on two registers that look alike from outside (2-privacy §7).
 
-A release is asked of a running holder with a quantum, and watched on a second connection. What is seen is numbers:
+A release is asked of a running holder with a quantum, and observed on a second connection. What is seen is numbers:
 seconds from the request until it was seen, or a checksum of a text whose noise, nonces, digests and times are
 written alike.
 """
@@ -24,11 +24,11 @@ from shared.kinds.plans import Plan
 
 ASKED: Final = ("latency", "created", "text")
 """What the answer itself shows: when it comes, the time that it carries, and all else but its noise."""
-WATCHED: Final = ("stored", "listed", "head", "budget")
+OBSERVED: Final = ("stored", "listed", "head", "budget")
 """What a second connection shows: when the release can be fetched, is listed, and moves the head and the budget."""
 EPSILON: Final = 0.001
 _BUDGET: Final = {"epsilon": "999"}
-_WATCH_S_MAX: Final = 60.0
+_OBSERVED_S_MAX: Final = 60.0
 _FREQUENT: Final = 1e6
 _OTHERS: Final = 2**16 - 1
 _BY_CHANCE: Final = {
@@ -108,7 +108,7 @@ CROWD: Final = TimedPair("the same, by a crowd", (1000, 200_000), columns=3, cel
 TIMED_PAIRS: Final = (ONE_RECORD, EVERYTHING)
 
 
-class Watcher:
+class Observer:
     """An auditor who asks on one connection and looks on another."""
 
     def __init__(self, holder: HolderUnderAudit, pair: TimedPair) -> None:
@@ -118,16 +118,16 @@ class Watcher:
         for side in (0, 1):
             holder.declare(f"register-{side}", pair.declaration_document, pair.register(side), _BUDGET)
 
-    def watch(self, *, runs: int, watched: bool, clients: int = 1, first: int = 0) -> tuple[list[Seen], list[Seen]]:
+    def observe(self, *, runs: int, observed: bool, clients: int = 1, first: int = 0) -> tuple[list[Seen], list[Seen]]:
         """Ask so many releases of either register, in random order, and note what is seen of each.
 
         Args:
-            watched: Look on a second connection too.
+            observed: Look on a second connection too.
             clients: Who ask at once; one alone if others' releases would be taken for its own.
             first: The number of the first plan; no plan is asked twice.
         """
-        if watched and clients > 1:
-            raise ValueError("Who watches the head and the budget asks alone.")
+        if observed and clients > 1:
+            raise ValueError("Who observes the head and the budget asks alone.")
         if runs % clients:
             raise ValueError("Every client asks as many releases as any other.")
         start = threading.Barrier(clients if self._pair.together else 1)
@@ -139,7 +139,7 @@ class Watcher:
                     order = random.Random(turn if self._pair.together else None)  # noqa: S311 - an order to ask in
                     for side in order.sample((0, 1), 2):
                         start.wait()
-                        found.append((side, self._ask(asking, looking if watched else None, side, number)))
+                        found.append((side, self._ask(asking, looking if observed else None, side, number)))
             return found
 
         with ThreadPoolExecutor(clients) as pool:
@@ -157,16 +157,16 @@ class Watcher:
         plan = Plan.model_validate({**body, "version": 1})
         name = plan.identity(auditor=AUDITOR, dataset=dataset)
         looks = _Looks(looking, path, name) if looking is not None else None
-        with ThreadPoolExecutor(1) as watching:
+        with ThreadPoolExecutor(1) as observing:
             sent_s, sent_at = time.monotonic(), time.time()
-            watched = None if looks is None else watching.submit(looks.changed_s, sent_s)
+            observed = None if looks is None else observing.submit(looks.changed_s, sent_s)
             answer = asking.post(f"{path}/releases", json=body)
             latency_s = time.monotonic() - sent_s
         if answer.status_code != 201:
             raise AuditFailed(f"The holder answered a plan with {answer.status_code}: {answer.text}")
         created_s = datetime.fromisoformat(answer.json()["created"]).timestamp() - sent_at
         found = {"latency": latency_s, "created": created_s, "text": _checksum(answer)}
-        return found if watched is None else {**found, **watched.result()}
+        return found if observed is None else {**found, **observed.result()}
 
 
 class _Looks:
@@ -185,7 +185,7 @@ class _Looks:
     def changed_s(self, sent_s: float) -> Seen:
         """When each of them was seen to have changed, in seconds after the request."""
         changed_s: dict[str, float] = {}
-        while time.monotonic() < sent_s + _WATCH_S_MAX and len(changed_s) < len(self._looks):
+        while time.monotonic() < sent_s + _OBSERVED_S_MAX and len(changed_s) < len(self._looks):
             for what, look in self._looks.items():
                 if what not in changed_s and look() != self._before[what]:
                     changed_s[what] = time.monotonic() - sent_s

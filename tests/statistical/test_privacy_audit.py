@@ -21,7 +21,7 @@ from holder_service.privacy_audit.neighbours import EVERY_PAIR, Neighbours
 from holder_service.privacy_audit.over_http import draw_all, holder_under_audit
 from holder_service.privacy_audit.refined import CHAINED_PAIRS, ChainedPair
 from holder_service.privacy_audit.refined import FAULTS as CHAIN_FAULTS
-from holder_service.privacy_audit.timing import ASKED, EPSILON, EVERYTHING, WATCHED, Watcher, values_of
+from holder_service.privacy_audit.timing import ASKED, EPSILON, EVERYTHING, OBSERVED, Observer, values_of
 from holder_service.privacy_audit.trained import EVERY_TRAINED_PAIR, TrainedPair
 from holder_service.privacy_audit.trained import FAULTS as TRAINING_FAULTS
 from shared.contract.relations import Relation
@@ -29,7 +29,7 @@ from shared.contract.relations import Relation
 RUNS = 50_000
 RUNS_FOR_A_TENTH = 100_000
 RUNS_OVER_HTTP = 1000
-RUNS_WATCHED = 100
+RUNS_OBSERVED = 100
 RUNS_WITHOUT_QUANTUM = 300
 RUNS_OF_TRAININGS = 4000
 RUNS_OF_FAULTY_TRAININGS = 8000
@@ -160,27 +160,27 @@ def test_a_running_holder_keeps_to_its_charges(tmp_path: Path) -> None:
     }
 
 
-def watched(quantum_ms: int, *, runs: int) -> dict[str, LossBound]:
+def observed(quantum_ms: int, *, runs: int) -> dict[str, LossBound]:
     """What times and texts show of two registers of which the holder counts one 150 ms longer than the other."""
     with holder_under_audit(quantum_ms=quantum_ms, fault=count_large_registers_slowly) as holder:
-        watcher = Watcher(holder, EVERYTHING)
-        watcher.watch(runs=WARM_UP, watched=False)
-        seen = watcher.watch(runs=runs, watched=True, first=WARM_UP)
+        observer = Observer(holder, EVERYTHING)
+        observer.observe(runs=WARM_UP, observed=False)
+        seen = observer.observe(runs=runs, observed=True, first=WARM_UP)
     return {
-        what: examine_values(values_of(what, seen), epsilon=EPSILON, delta=0, alpha=ALPHA) for what in ASKED + WATCHED
+        what: examine_values(values_of(what, seen), epsilon=EPSILON, delta=0, alpha=ALPHA) for what in ASKED + OBSERVED
     }
 
 
 def test_no_time_and_no_text_shows_how_long_a_count_took() -> None:
     """A pause of the machine shows if it is longer than 350 ms in every second release of the one register alone."""
-    found = watched(quantum_ms=500, runs=RUNS_WATCHED)
+    found = observed(quantum_ms=500, runs=RUNS_OBSERVED)
 
-    assert {what: one.holds for what, one in found.items()} == dict.fromkeys(ASKED + WATCHED, True)
+    assert {what: one.holds for what, one in found.items()} == dict.fromkeys(ASKED + OBSERVED, True)
 
 
 def test_without_a_quantum_times_show_it() -> None:
     """The negative control: of 150 pairs of times three quarters have to be apart."""
-    found = watched(quantum_ms=0, runs=RUNS_WITHOUT_QUANTUM)
+    found = observed(quantum_ms=0, runs=RUNS_WITHOUT_QUANTUM)
 
     assert not found["latency"].holds
     assert not found["created"].holds

@@ -153,12 +153,12 @@ class SparkEngine:
                 rows = spark.createDataFrame(table).repartition(len(splits), "number")
                 self._write(_mapped(rows, partial(tasks.encode_splits, encoding=encoding), encoding.fields), name)
 
-            def watch(done: int, of: int) -> None:
+            def follow(done: int, of: int) -> None:
                 if of == len(splits):  # of the stage that encodes; the one before it hands the parts out
                     report("reading", done, of)
 
             report("reading")
-            self._session.run(work, watch=watch)
+            self._session.run(work, follow=follow)
             return splits
         media_type = source.media_type.partition(";")[0].strip().lower()
         rows = encoding.rows(0, FetchedPart(source.path, media_type), report)

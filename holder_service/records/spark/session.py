@@ -25,7 +25,7 @@ T = TypeVar("T")
 ROWS_AT_ONCE: Final = "8"
 ASKED_AGAIN_S: Final = 5.0
 BEATS_WITHIN_S: Final = 20.0
-WATCHED_EVERY_S: float = 1.0
+FOLLOWED_EVERY_S: float = 1.0
 """A check of it looks more often."""
 JOB_GROUP: Final = "spark.jobGroup.id"
 POOL: Final = "spark.scheduler.pool"
@@ -98,14 +98,14 @@ class SparkConnection:
         work: Callable[[SparkSession], T],
         *,
         within_s: float | None = None,
-        watch: Callable[[int, int], None] | None = None,
+        follow: Callable[[int, int], None] | None = None,
     ) -> T:
         """Do some work, and break it off if it takes too long.
 
         Args:
             work: What is done.
             within_s: How long it may take.
-            watch: Is called now and then with how many tasks of the work's last stage are done, and how many it has. A
+            follow: Is called now and then with how many tasks of the work's last stage are done, and how many it has. A
                 session by Spark Connect does not tell.
 
         Raises:
@@ -119,8 +119,8 @@ class SparkConnection:
             spark.addTag(tag)
             if self._settings.remote is None:
                 spark.sparkContext.setLocalProperty(POOL, f"pool-{threading.get_ident() % POOLS}")
-                if watch is not None:
-                    stack.enter_context(_watched(spark, tag, watch))
+                if follow is not None:
+                    stack.enter_context(_followed(spark, tag, follow))
             if late:
                 late.daemon = True
                 late.start()
@@ -194,13 +194,13 @@ def _interrupt(spark: SparkSession, tag: str) -> None:
 
 
 @contextmanager
-def _watched(spark: SparkSession, group: str, watch: Callable[[int, int], None]) -> Iterator[None]:
-    """Have the jobs that this thread begins watched by another."""
+def _followed(spark: SparkSession, group: str, follow: Callable[[int, int], None]) -> Iterator[None]:
+    """Have the jobs that this thread begins followed by another."""
     context, over = spark.sparkContext, threading.Event()
 
     def look() -> None:
         tracker = context.statusTracker()
-        while not over.wait(WATCHED_EVERY_S):
+        while not over.wait(FOLLOWED_EVERY_S):
             try:
                 jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
                 stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
@@ -209,16 +209,16 @@ def _watched(spark: SparkSession, group: str, watch: Callable[[int, int], None])
             begun = [stage for stage in stages if stage and stage.numTasks]
             if begun:
                 last = max(begun, key=lambda stage: stage.stageId)
-                watch(last.numCompletedTasks, last.numTasks)
+                follow(last.numCompletedTasks, last.numTasks)
 
     context.setLocalProperty(JOB_GROUP, group)
-    watching = threading.Thread(target=look, name="spark-watch", daemon=True)
-    watching.start()
+    following = threading.Thread(target=look, name="spark-follow", daemon=True)
+    following.start()
     try:
         yield
     finally:
         over.set()
-        watching.join()
+        following.join()
         with suppress(Exception):  # the session is lost
             context.setLocalProperty(JOB_GROUP, None)
 
