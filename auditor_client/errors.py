@@ -5,7 +5,8 @@ comes as a problem document; `refusal` turns its stable code into the class of t
 """
 
 import copyreg
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -34,6 +35,51 @@ class ModelRefused(AuditorError):
 
 class QuestionRefused(AuditorError):
     """The question does not fit the dataset, or would not cost what was meant; nothing is spent."""
+
+
+class ExtraMissing(ModelRefused, QuestionRefused):
+    """A library is not installed that only some installations need; the text names the extra that brings it.
+
+    Attributes:
+        extra: The extra of pafer.
+    """
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs {library}, which is not installed. Install it: pip install 'pafer[auditor,{extra}]'."
+        )
+        self.what, self.library, self.extra = what, library, extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, self.library, self.extra)
+
+
+EXTRAS: Final = {
+    "defusedxml": "pmml", "fastapi": "desk", "lightgbm": "lightgbm", "matplotlib": "plots", "onnx": "onnx",
+    "pandas": "pandas", "pyarrow": "parquet", "sklearn": "sklearn", "skops": "sklearn", "uvicorn": "desk",
+    "xgboost": "xgboost",
+}  # fmt: skip
+"""The extra that brings each library."""
+A_DATA_FRAME: Final = "A DataFrame"
+
+
+@contextmanager
+def needs(what: str) -> Iterator[None]:
+    """Name the extra if a library is not installed that is imported inside.
+
+    Args:
+        what: What needs it, as the beginning of a sentence.
+
+    Raises:
+        ExtraMissing: A library of `EXTRAS` is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRAS:
+            raise
+        raise ExtraMissing(what, library, EXTRAS[library]) from error
 
 
 class OutcomeNotNamed(ModelRefused, QuestionRefused):

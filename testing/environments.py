@@ -12,7 +12,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 INSTALL_S_MAX: Final = 400
-_PACKAGED_ANYWAY: Final = ("pip", "setuptools", "_distutils_hack", "distutils-precedence.pth")
+_PACKAGED_ANYWAY: Final = ("pip", "pkg_resources", "setuptools", "_distutils_hack", "distutils-precedence.pth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,23 @@ class Environment:
         """How much was installed, in millions of bytes; compiled copies of sources are not counted."""
         return sum(size for _, size in self.largest()) / 1e6
 
-    def largest(self) -> list[tuple[str, int]]:
-        """What lies in it by size in bytes, the largest first."""
+    @property
+    def megabytes_compiled(self) -> float:
+        """How much was installed, in millions of bytes, with the compiled copies of sources that pip makes."""
+        return sum(size for _, size in self.largest(compiled=True)) / 1e6
+
+    def largest(self, *, compiled: bool = False) -> list[tuple[str, int]]:
+        """What lies in it by size in bytes, the largest first; pip and setuptools, which venv puts there, are left out.
+
+        Args:
+            compiled: Whether to count compiled copies of sources.
+        """
         found = {
-            path.name: sum(one.stat().st_size for one in (path.rglob("*") if path.is_dir() else [path]) if _counts(one))
+            path.name: sum(
+                one.stat().st_size
+                for one in (path.rglob("*") if path.is_dir() else [path])
+                if one.is_file() and (compiled or one.suffix != ".pyc")
+            )
             for path in self.packages.iterdir()
             if not path.name.startswith(_PACKAGED_ANYWAY)
         }
@@ -64,8 +77,12 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def installed(folder: Path, wheel: Path, extras: Sequence[str]) -> Environment:
-    """A new environment with the wheel and some of its extras, in the versions that the project is tested with."""
-    venv.create(folder, with_pip=True)
+    """An environment with the wheel and some of its extras, in the versions that the project is tested with.
+
+    An environment that is there already gets the extras besides.
+    """
+    if not folder.exists():
+        venv.create(folder, with_pip=True)
     tested = folder / "tested.txt"
     pins = re.findall(r"^([\w.-]+==[^\s\\]+(?: ;[^\\\n]*)?)", (ROOT / "requirements/all.txt").read_text(), re.MULTILINE)
     tested.write_text("\n".join(pins))
@@ -75,10 +92,6 @@ def installed(folder: Path, wheel: Path, extras: Sequence[str]) -> Environment:
         folder,
     )
     return Environment(folder)
-
-
-def _counts(path: Path) -> bool:
-    return path.is_file() and path.suffix != ".pyc"
 
 
 def _run(command: Sequence[str], folder: Path) -> None:

@@ -4,33 +4,25 @@ An auditor often has the features of the people whose sensitive attributes the h
 exact and cost no privacy, and the data are never sent.
 """
 
-import bz2
-import gzip
-import io
-import lzma
-import re
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
-from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from auditor_client.asking.data_files import data_table, with_points
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import closest
 from shared.contract.rules import MISSING_TESTS, Cell, Predicate, Rule
 from shared.contract.schema import Column, Schema
 from shared.scores.arrays import score_column
 from shared.scores.documents import Document, columns_of
-from shared.wire.csv_signs import DELIMITERS, HEAD_BYTES, csv_signs
 from shared.wire.text import normalise
 
 BoolArray = NDArray[np.bool_]
-_COMPRESSIONS: Final = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
-DECIMAL: Final = "decimal"
+_NUMBERS: Final = ("integer", "number")
 _BOOLEANS: Final = {"true": True, "false": False, True: True, False: False}  # 1 and 0 equal the last two
 
 
@@ -133,105 +125,17 @@ class _TypedTable:
         return self._typed[column]
 
 
-def _read(table: Any, schema: Schema) -> pd.DataFrame:
-    if isinstance(table, pd.DataFrame):
-        return table
-    wanted = [column.name for column in schema.columns if not column.sensitive]
-    texts = {column.name: "string" for column in schema.columns if column.type in ("category", "boolean")}
-    read = file_table(table, dtype=texts)
-    return read[[name for name in read if name in wanted]] if set(wanted) & set(read) else read
-
-
-class CsvForm(NamedTuple):
-    """How a CSV file is written; what is `None` is found by itself."""
-
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-
-
-FOUND: Final = CsvForm()
-
-
-def file_table(name: Path | str, *, missing: Sequence[str] = (), form: CsvForm = FOUND, **csv: Any) -> pd.DataFrame:
-    """The table in a Parquet or CSV file; of the latter an empty field is missing, for a category may be "NA".
-
-    The frame's `attrs` have the decimal separator of a CSV file as `DECIMAL`.
-
-    Args:
-        name: Where it is.
-        missing: What else is missing in a CSV file.
-        form: How a CSV file is written.
-        csv: How that is read.
-
-    Raises:
-        QuestionRefused: It cannot be read; the text is never a library's.
-    """
-    path = Path(name)
-    try:
-        if path.suffix == ".parquet":
-            with path.open("rb") as content:  # given a path, pandas reads all files of a folder
-                table: pd.DataFrame = pd.read_parquet(content, engine="pyarrow")
-            return table
-        return _csv_table(path, missing, form, csv)
-    except ImportError as error:
-        raise QuestionRefused(f"To read {path}, pip install 'pafer[parquet]', or write it as CSV.") from error
-    except OSError as error:
-        raise QuestionRefused(f"{path} cannot be read: {error.strerror or 'it is damaged'}.") from error
-    except (ValueError, IndexError, EOFError, lzma.LZMAError, zipfile.BadZipFile) as error:
-        raise QuestionRefused(f"{path.name} cannot be read as a table: {_why(error, path)}") from error
-
-
-def _csv_table(path: Path, missing: Sequence[str], form: CsvForm, csv: Mapping[str, Any]) -> pd.DataFrame:
-    compression: Any = _COMPRESSIONS.get(path.suffix)
-    signs = csv_signs(_head(path))
-    if signs.encoding == "utf-16":
-        raise QuestionRefused(f"{path.name} is written in UTF-16. Save it as “CSV UTF-8”.")
-    decimal = form.decimal or signs.decimal
-    encodings = [form.encoding] if form.encoding else list(dict.fromkeys((signs.encoding, "cp1252", "latin-1")))
-    for encoding in encodings:
-        try:
-            with path.open("rb") as raw:
-                table: Any = pd.read_csv(
-                    raw, keep_default_na=False, na_values=["", *missing], compression=compression,
-                    sep=DELIMITERS[form.delimiter or signs.delimiter], decimal=decimal, encoding=encoding, **csv,
-                )  # fmt: skip
-        except UnicodeDecodeError:
-            if encoding == encodings[-1]:
-                raise
-        else:
-            frame: pd.DataFrame = table
-            frame.attrs[DECIMAL] = decimal
-            return frame
-    raise AssertionError("There is at least one encoding.")
-
-
-def _head(path: Path) -> bytes:
-    """How a file begins, unpacked."""
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as inside:
-            return inside.read(HEAD_BYTES)
-    opened: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix, io.open)
-    with opened(path, "rb") as content:
-        head: bytes = content.read(HEAD_BYTES)
-    return head
-
-
-def _why(error: Exception, path: Path) -> str:
-    """What is wrong, in words of our own: a library's quote the file, or talk of its own arguments."""
-    if isinstance(error, UnicodeDecodeError):
-        return f"it is not {error.encoding}. Leave --encoding out, and it is found, or name another one."
-    if isinstance(error, pd.errors.EmptyDataError):
-        return "it is empty. A table has a header with the names of its columns."
-    divided = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-    if divided:
-        return (
-            f"line {divided[2]} has {divided[3]} fields, and the header has {divided[1]}. Quote fields that hold the "
-            "separator, or name another one (--delimiter)."
-        )
-    if path.suffix == ".parquet":
-        return "it is not a whole Parquet file. Write it again, or name a CSV file."
-    return "it is not a CSV file with a header and a record in each line. Name one, or a Parquet file (.parquet)."
+def _read(given: Any, schema: Schema) -> pd.DataFrame:
+    table = data_table(given)
+    if table.frame is not None:
+        return table.frame
+    wanted = {column.name: column for column in schema.columns if not column.sensitive}
+    names = [name for name in table.names if name in wanted] or list(table.names)
+    values = {
+        name: with_points(column, table.decimal) if name in wanted and wanted[name].type in _NUMBERS else column
+        for name, column in zip(names, table.columns(names), strict=True)
+    }
+    return pd.DataFrame(values, dtype=object)
 
 
 def _typed(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from auditor_client.asking.data_files import data_table
 from auditor_client.asking.group_totals import UNKNOWN, GroupTotals, Range
 from auditor_client.asking.inquiry import group_named
 from auditor_client.errors import QuestionRefused
@@ -39,18 +40,15 @@ def read_group_totals(given: Any, source: str | None, groups: Sequence[Group], s
 
 def _rows(given: Any, sensitive: Sequence[str]) -> Iterable[tuple[list[str | None], Any]]:
     """Each row's group, and its number of people or a pair."""
-    from auditor_client.asking.own_data import file_table  # noqa: PLC0415 - pandas takes a second to import
-
-    table = given if hasattr(given, "columns") else file_table(given, dtype="string")
-    names = (*sensitive, *([PEOPLE] if PEOPLE in table else [PEOPLE_MIN, PEOPLE_MAX]))
+    table = data_table(given)
+    names = (*sensitive, *([PEOPLE] if PEOPLE in table.names else [PEOPLE_MIN, PEOPLE_MAX]))
     for name in names:
-        if name not in table:
+        if name not in table.names:
             raise QuestionRefused(
                 f"The group totals (`group_totals`) have no column {name!r}: give {', '.join(sensitive)} and {PEOPLE}, "
                 f"or {PEOPLE_MIN} and {PEOPLE_MAX}."
             )
-    columns = [table[name].astype(object).where(table[name].notna(), None) for name in names]
-    for row in zip(*columns, strict=True):
+    for row in zip(*table.columns(names), strict=True):
         people = row[len(sensitive) :]
         yield [_text(value) for value in row[: len(sensitive)]], people[0] if len(people) == 1 else people
 

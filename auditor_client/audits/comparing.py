@@ -16,7 +16,7 @@ from auditor_client.audits.asking import Asking
 from auditor_client.audits.questioning import PosedQuestion
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import shares_cells
-from auditor_client.errors import QuestionRefused
+from auditor_client.errors import A_DATA_FRAME, QuestionRefused, needs
 from auditor_client.estimation.results import Comparison, ParityEstimate
 from auditor_client.findings.answers import RATES, read_crossed
 from auditor_client.findings.finding import StoredAnswer
@@ -55,7 +55,8 @@ class ModelComparison(Shown):
 
     def to_frame(self) -> "pd.DataFrame":
         """Both audits' rates as a pandas DataFrame, with a further level "audit" on the index."""
-        from auditor_client.audits.frames import joined  # noqa: PLC0415 - pandas takes a second to import
+        with needs(A_DATA_FRAME):
+            from auditor_client.audits.frames import joined  # noqa: PLC0415 - takes a second to import
 
         return joined({"first": self.first.to_frame(), "second": self.second.to_frame()})
 

@@ -112,7 +112,8 @@ class Evidence:
 
 def of_audit(audit: AuditResult) -> Evidence:
     """An audit as evidence."""
-    return Evidence(AUDITS, audit.note, tuple(answer.receipt for answer in audit.stored.answers), audit)
+    shown = replace(audit, stored=replace(audit.stored, repeated=False))  # no note keeps that it was asked again
+    return Evidence(AUDITS, audit.note, tuple(answer.receipt for answer in audit.stored.answers), shown)
 
 
 def of_training(training: KeptTraining) -> Evidence:

@@ -11,7 +11,7 @@ from auditor_client.audits.kept_trainings import KeptTraining, kept_trainings
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.stored_answers import finding, stored_answers
 from auditor_client.audits.watching import kept_watches
-from auditor_client.errors import AuditorError, ReceiptsDamaged
+from auditor_client.errors import A_DATA_FRAME, AuditorError, ReceiptsDamaged, needs
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes, read_note
@@ -59,7 +59,8 @@ class History(Shown):
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each audit and metric, as a pandas DataFrame."""
-        from auditor_client.audits.frames import history_table  # noqa: PLC0415 - pandas takes a second
+        with needs(A_DATA_FRAME):
+            from auditor_client.audits.frames import history_table  # noqa: PLC0415 - takes a second to import
 
         return history_table(self.audits)
 

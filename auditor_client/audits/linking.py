@@ -8,13 +8,14 @@ import csv
 import io
 import math
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import pandas as pd
 from pydantic import ValidationError
 
-from auditor_client.asking.own_data import DECIMAL, CsvForm, file_table
+from auditor_client.asking.data_files import CsvForm, DataTable, data_table, with_points
 from auditor_client.audits.asking import COLUMN_TYPES, LinkRequest
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import closest, first_fault, no_such
@@ -26,13 +27,12 @@ from shared.wire.canonical import sha256_name
 from shared.wire.problems import PlanRefused
 from shared.wire.text import normalise
 
-if TYPE_CHECKING:
-    Series = pd.Series[Any]
-
 VALUE: Final = "value"
 """What the file calls the values."""
 COLUMNS_SHOWN_MAX: Final = 30
-_WITH_COMMA: Final = re.compile(r"^([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)$")
+_NUMBER: Final = re.compile(
+    r"\s*[+-]?(?:\d+\.?\d*|\.\d+|inf(?=\s*$)|infinity)(?:[eE][+-]?\d+)?\s*", re.IGNORECASE | re.ASCII
+)
 _TRUTHS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
 
@@ -69,137 +69,165 @@ def linked_file(data: Any, dataset: DatasetDescription, request: LinkRequest) ->
             f"Dataset {dataset.name} is an aggregate table: its rows stand for several people, and nobody has a key "
             "that values could be linked to. Audit a model that decides from its columns."
         )
-    keys, values = _columns(data, dataset.person_key, request)
-    present = values.notna()
-    keys, values = _texts(keys[present], f"Column {keys.name!r} of your data"), values[present]
-    if not len(keys):
-        raise QuestionRefused(f"Column {values.name!r} of your data has no values.")
-    if len(keys) > limits.LINKED_ROWS_MAX:
+    rows = _Rows(data, dataset.person_key, request)
+    if not rows.values:
+        raise QuestionRefused(f"Column {rows.value!r} of your data has no values.")
+    if len(rows.values) > limits.LINKED_ROWS_MAX:
         raise QuestionRefused(f"At most {limits.LINKED_ROWS_MAX} people can be linked at once.")
-    _require_keys(keys)
-    kind = request.type or ("boolean" if request.label else _inferred(values))
+    keys = rows.person_keys()
+    kind = request.type or ("boolean" if request.label else _inferred(rows.values))
     if kind not in COLUMN_TYPES:
         raise QuestionRefused(no_such("type", kind, COLUMN_TYPES))
-    written = _written(values, kind)
+    written = rows.written(kind)
     categories = request.categories
     if kind == "category" and categories is None:
         categories = tuple(sorted(set(written)))
     content = _csv(dataset.person_key, keys, written)
     column = _column(request, kind, categories, sha256_name(content), dataset)
-    _require_declared(written, column.column, values.name)
+    rows.require_declared(written, column.column)
     return LinkedFile(column, content, len(keys))
 
 
-def _columns(data: Any, person_key: str, request: LinkRequest) -> "tuple[Series, Series]":
-    """The keys and the values of the data."""
-    table = _table(data, request)
-    key = request.key or person_key
-    if key not in table and table.index.name == key:
-        table = table.reset_index()
-    if key not in table:
+class _Rows:
+    """The rows that have a value.
+
+    Attributes:
+        value: The name of the column of values.
+        values: Each row's value.
+    """
+
+    def __init__(self, data: Any, person_key: str, request: LinkRequest) -> None:
+        """Read them; a row without a value is left out."""
+        form = CsvForm(request.delimiter, request.decimal, request.encoding, request.missing)
+        self.key: Any = request.key or person_key
+        table = data_table(data, form, index=self.key)
+        self.value = _named_value(table, self.key, request)
+        keys, values = table.columns([self.key, self.value])
+        self._numbers = [number for number, value in enumerate(values, 1) if value is not None]
+        self._keys = [keys[number - 1] for number in self._numbers]
+        self.values = with_points([values[number - 1] for number in self._numbers], table.decimal)
+
+    def person_keys(self) -> list[str]:
+        """The person keys as texts.
+
+        Raises:
+            QuestionRefused: A row has none, or two have the same.
+        """
+        fractions = any(isinstance(key, float) and not key.is_integer() for key in self._keys)
+        if fractions:
+            raise QuestionRefused(f"Column {self.key!r} of your data holds fractions, which are no keys.")
+        whole = [int(key) if isinstance(key, float) else key for key in self._keys]
+        keys = self._texts(["" if key is None else str(key) for key in whole], self.key)
+        first = {key: row for row, key in reversed(list(enumerate(keys)))}
+        if "" in first:
+            raise QuestionRefused(f"Row {self._numbers[first['']]} of your data has a value and no person key.")
+        if len(first) < len(keys):
+            self._refuse_repeated(keys)
+        return keys
+
+    def _refuse_repeated(self, keys: Sequence[str]) -> None:
+        times = Counter(keys)
+        again = [number for number, key in zip(self._numbers, keys, strict=True) if times[key] > 1]
         raise QuestionRefused(
-            f"Your data have no column {key!r} with the person keys: {_columns_of(table, key)} Name the one that has "
-            "them (`--key`)."
+            f"{len(again)} rows of your data have a person key that is there more than once, the first of them "
+            f"row {again[0]} below the header: send one value for each person."
         )
-    others = [name for name in table if name != key]
+
+    def written(self, kind: str) -> list[str]:
+        """The values as the file writes them.
+
+        Raises:
+            QuestionRefused: A value is not of that type.
+        """
+        if kind == "category":
+            return self._texts(list(map(str, self.values)), self.value)
+        if kind == "boolean":
+            truths = [_TRUTHS.get(str(value).lower()) for value in self.values]
+            self._require([truth is not None for truth in truths], "something else than true and false")
+            return ["true" if truth else "false" for truth in truths]
+        numbers = list(map(_number, self.values))
+        whole = kind != "integer"
+        self._require(
+            [number is not None and (whole or number.is_integer()) for number in numbers],
+            f"something that is no {kind}",
+        )
+        return [repr(number) if whole else str(int(number)) for number in numbers if number is not None]
+
+    def require_declared(self, written: Sequence[str], column: Column) -> None:
+        """Refuse a category that is not among the column's."""
+        if column.categories is not None:
+            declared = set(column.categories)
+            self._require(
+                [text in declared for text in written],
+                "a value that is not among the categories", ": list all that there can be",
+            )  # fmt: skip
+
+    def _require(self, good: Sequence[bool], otherwise: str, more: str = "") -> None:
+        if not all(good):
+            row = self._numbers[good.index(False)]
+            raise QuestionRefused(f"Column {self.value!r} of your data holds {otherwise} in row {row}{more}.")
+
+    @staticmethod
+    def _texts(values: Sequence[str], name: Any) -> list[str]:
+        try:
+            return list(map(normalise, values))
+        except ValueError as error:
+            raise QuestionRefused(f"Column {name!r} of your data holds a text with control characters.") from error
+
+
+def _named_value(table: DataTable, key: Any, request: LinkRequest) -> Any:
+    """The name of the column of values."""
+    if key not in table.names:
+        raise QuestionRefused(
+            f"Your data have no column {key!r} with the person keys: {_columns_of(table.names, key)} Name the one that "
+            "has them (`--key`)."
+        )
+    others = [name for name in table.names if name != key]
     value = request.value or (request.name if request.name in others or len(others) != 1 else others[0])
     if value not in others:
         raise QuestionRefused(
-            f"Your data have no column {value!r} with the values: {_columns_of(table[others], value)} Name the one "
+            f"Your data have no column {value!r} with the values: {_columns_of(others, value)} Name the one "
             "that has them (`--value`)."
         )
-    rows = range(1, len(table) + 1)
-    return table[key].set_axis(rows), _with_points(table[value].set_axis(rows), table.attrs.get(DECIMAL, "."))
+    return value
 
 
-def _columns_of(table: pd.DataFrame, wanted: object) -> str:
+def _columns_of(columns: Sequence[object], wanted: object) -> str:
     """Which columns a table has, and which was probably meant."""
-    names = list(map(str, table))
+    names = list(map(str, columns))
     close = closest(str(wanted), names)
     listed = ", ".join(map(repr, names[:COLUMNS_SHOWN_MAX])) or "none"
     more = f" and {len(names) - COLUMNS_SHOWN_MAX} more" if names[COLUMNS_SHOWN_MAX:] else ""
     return f"{'' if close is None else f'did you mean {close!r}? '}The columns are {listed}{more}."
 
 
-def _table(data: Any, request: LinkRequest) -> pd.DataFrame:
-    if isinstance(data, pd.DataFrame):
-        return data
-    form = CsvForm(request.delimiter, request.decimal, request.encoding)
-    return file_table(data, missing=request.missing, form=form, dtype="string")
-
-
-def _with_points(values: "Series", decimal: str) -> "Series":
-    """Numbers of a file with a decimal comma, with a point; what is no such number stays as it is."""
-    if decimal == "." or not pd.api.types.is_string_dtype(values):
-        return values
-    return values.str.replace(_WITH_COMMA, r"\1.\2", regex=True)
-
-
-def _texts(values: "Series", what: str) -> "Series":
-    """Values as texts in NFC; whole numbers as people write them."""
-    if pd.api.types.is_float_dtype(values) and not pd.api.types.is_bool_dtype(values):
-        known = values.dropna()
-        if not (known == known.round()).all():
-            raise QuestionRefused(f"{what} holds fractions, which are no keys.")
-        values = values.astype("Int64")
-    try:
-        return values.map(lambda value: normalise(str(value)), na_action="ignore").astype("string")
-    except ValueError as error:
-        raise QuestionRefused(f"{what} holds a text with control characters.") from error
-
-
-def _require_keys(keys: "Series") -> None:
-    missing, again = keys.isna() | (keys == ""), keys.duplicated(keep=False)
-    if missing.any():
-        raise QuestionRefused(f"Row {_row(missing)} of your data has a value and no person key.")
-    if again.any():
-        raise QuestionRefused(
-            f"{int(again.sum())} rows of your data have a person key that is there more than once, the first of them "
-            f"row {_row(again)} below the header: send one value for each person."
-        )
-
-
-def _row(mask: "Series") -> int:
-    """The number of the first row in the data."""
-    row: int = mask.fillna(value=True).tolist().index(True)
-    return int(mask.index.tolist()[row])
-
-
-def _inferred(values: "Series") -> str:
+def _inferred(values: Sequence[Any]) -> str:
     """What the values are: truth values, numbers, or categories."""
-    if pd.api.types.is_bool_dtype(values):
-        return "boolean"
-    distinct = values.unique()
+    distinct = set(values)
     if {str(value).lower() for value in distinct} <= _TRUTHS.keys():
         return "boolean"
-    numbers = pd.to_numeric(pd.Series(distinct), errors="coerce")
-    return "number" if numbers.notna().all() else "category"
+    numbers = all(not isinstance(one, str) or _NUMBER.fullmatch(one) is not None for one in distinct)
+    return "number" if numbers and all(_float(one) is not None for one in distinct) else "category"
 
 
-def _written(values: "Series", kind: str) -> "Series":
-    """Values as the file writes them."""
-    what = f"Column {values.name!r} of your data"
-    if kind == "category":
-        return _texts(values.astype("string"), what)
-    if kind == "boolean":
-        truths = values.map(lambda value: _TRUTHS.get(str(value).lower()))
-        if truths.isna().any():
-            raise QuestionRefused(f"{what} holds something else than true and false in row {_row(truths.isna())}.")
-        return truths.map({True: "true", False: "false"})
-    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
-    bad = numbers.isna() | numbers.isin([math.inf, -math.inf])
-    if kind == "integer":
-        bad |= numbers != numbers.round()
-    if bad.any():
-        raise QuestionRefused(f"{what} holds something that is no {kind} in row {_row(bad)}.")
-    return numbers.map(lambda number: str(int(number)) if kind == "integer" else repr(float(number)))
+def _number(value: Any) -> float | None:
+    """A finite number; None if a value is none."""
+    number = _float(value) if not isinstance(value, str) or _NUMBER.fullmatch(value) else None
+    return number if number is not None and math.isfinite(number) else None
 
 
-def _csv(person_key: str, keys: "Series", values: "Series") -> bytes:
+def _float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _csv(person_key: str, keys: Sequence[str], values: Sequence[str]) -> bytes:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([person_key, VALUE])
-    writer.writerows(sorted(zip(keys.tolist(), values.tolist(), strict=True)))
+    writer.writerows(sorted(zip(keys, values, strict=True)))
     return file.getvalue().encode()
 
 
@@ -219,12 +247,3 @@ def _column(
     except PlanRefused as error:
         raise QuestionRefused(str(error)) from error
     return column
-
-
-def _require_declared(written: "Series", column: Column, name: Any) -> None:
-    unknown = ~written.isin(column.categories) if column.categories is not None else pd.Series(dtype=bool)
-    if unknown.any():
-        raise QuestionRefused(
-            f"Column {name!r} of your data holds a value that is not among the categories in row {_row(unknown)}: list "
-            "all that there can be."
-        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from auditor_client.audits.history import kept_audit
 from auditor_client.audits.result import AuditResult
+from auditor_client.errors import A_DATA_FRAME, needs
 from auditor_client.findings.mending import Mended, mended
 from auditor_client.findings.rehearsals import rehearsal_member
 from auditor_client.models.readers.own.own_json import rules_document
@@ -47,7 +48,8 @@ class Mending(Shown):
 
     def to_frame(self) -> "pd.DataFrame":
         """One row for each change, as a pandas DataFrame, with the estimated people of each group."""
-        import pandas as pd  # noqa: PLC0415 - takes a second to import
+        with needs(A_DATA_FRAME):
+            import pandas as pd  # noqa: PLC0415 - takes a second to import
 
         groups = self.mended.finding.question.groups
         return pd.DataFrame(

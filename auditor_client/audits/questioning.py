@@ -12,7 +12,7 @@ from auditor_client.asking.request import AUTO, AuditRequest
 from auditor_client.asking.source import ReadSource, extended_schema, read_source
 from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.audits.asking import Asking
-from auditor_client.errors import ModelNamesItself, OutcomeNotNamed, QuestionRefused
+from auditor_client.errors import ModelNamesItself, OutcomeNotNamed, QuestionRefused, needs
 from auditor_client.exchange.columns import LinkedColumns, OwnColumns
 from shared.contract.datasets import DatasetDescription
 from shared.scores.documents import Document
@@ -188,8 +188,8 @@ def _own_data(table: Any, question: Question, columns: OwnColumns, beside: Posed
     """The auditor's own data, if there are any, with the scores that a question names."""
     if table is None:
         return None
-    # pandas takes a second to import, and only counting needs it.
-    from auditor_client.asking.own_data import OwnData  # noqa: PLC0415
+    with needs("Counting in your own data"):
+        from auditor_client.asking.own_data import OwnData  # noqa: PLC0415 - pandas takes a second to import
 
     read = None if beside is None else beside.data
     if read is None:  # all columns that any question about the dataset may name

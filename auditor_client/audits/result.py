@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
-from auditor_client.errors import QuestionRefused
+from auditor_client.errors import A_DATA_FRAME, QuestionRefused, needs
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.notes import Note
@@ -78,13 +78,15 @@ class AuditResult(Shown, Finding):
     @property
     def by_group(self) -> "pd.DataFrame":
         """Every group's rate of the first metric, with its intervals, and its size; `first.by_group` has estimates."""
-        from auditor_client.audits.frames import group_table  # noqa: PLC0415
+        with needs(A_DATA_FRAME):
+            from auditor_client.audits.frames import group_table  # noqa: PLC0415
 
         return self._marked(group_table(self))
 
     def to_frame(self) -> "pd.DataFrame":
         """Every metric's rate of every group as a pandas DataFrame, indexed by metric, figure and group."""
-        from auditor_client.audits.frames import frame  # noqa: PLC0415
+        with needs(A_DATA_FRAME):
+            from auditor_client.audits.frames import frame  # noqa: PLC0415
 
         return self._marked(frame(self))
 
@@ -94,7 +96,8 @@ class AuditResult(Shown, Finding):
         Raises:
             QuestionRefused: The audit is not about a chain.
         """
-        from auditor_client.audits.frames import chain_table  # noqa: PLC0415
+        with needs(A_DATA_FRAME):
+            from auditor_client.audits.frames import chain_table  # noqa: PLC0415
 
         if self.chain is None:
             raise QuestionRefused("The audit is not about a chain of decisions: ask with `chain`.")
@@ -111,10 +114,8 @@ class AuditResult(Shown, Finding):
             QuestionRefused: The audit was not asked for that metric, it has another number of rates than axes, or
                 matplotlib is not installed.
         """
-        try:
+        with needs("A plot"):
             from auditor_client.audits.plots import rates_figure  # noqa: PLC0415
-        except ImportError as error:
-            raise QuestionRefused("To plot, pip install 'pafer[plots]'.") from error
 
         return rates_figure(self, metric, ax)
 

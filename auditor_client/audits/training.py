@@ -11,6 +11,7 @@ from auditor_client.audits.asking import TrainingAsking
 from auditor_client.audits.planned_training import PlannedTraining
 from auditor_client.audits.result import AuditResult, program_versions
 from auditor_client.dataset_words import DatasetWords
+from auditor_client.errors import A_DATA_FRAME, needs
 from auditor_client.exchange.charged import Exchange
 from auditor_client.exchange.client_kind import RequestContext
 from auditor_client.exchange.client_kinds import TRAININGS
@@ -105,7 +106,8 @@ class TrainingResult(Shown):
 
         None of a score.
         """
-        import pandas as pd  # noqa: PLC0415 - takes a second to import
+        with needs(A_DATA_FRAME):
+            import pandas as pd  # noqa: PLC0415 - takes a second to import
 
         one = self.trained
         return pd.DataFrame(

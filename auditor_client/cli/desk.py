@@ -7,7 +7,8 @@ import typer
 
 from auditor_client.cli.flags import with_flags
 from auditor_client.cli.options import Connection
-from auditor_client.cli.output import clear_errors, fail
+from auditor_client.cli.output import clear_errors
+from auditor_client.errors import needs
 from auditor_client.settings import load_settings
 from shared.wire.flags import Without
 
@@ -26,8 +27,6 @@ def desk(
         settings = load_settings(
             {**dict(connection), "api_key_file": connection.key_file}, os.environ, connection.config
         )
-        try:
+        with needs("The desk"):
             from auditor_client.desk.serving import serve  # noqa: PLC0415 - a set of its own
-        except ImportError:
-            fail("The desk needs a web server, which is not installed: pip install 'pafer[auditor,desk]'.")
         serve(settings, port=port, browser=not no_browser, say=typer.echo)

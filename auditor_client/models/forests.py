@@ -2,17 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.score_tests import LEFT, RIGHT, NumberTest, RawTests
 from shared.contract.rules import Predicate
 from shared.scores.documents import ScoreTree, Trees
+
+if TYPE_CHECKING:
+    from auditor_client.models.preprocessing import Preprocessing
 
 _SMALLER: Final = "Train fewer or smaller trees (max_leaf_nodes, max_depth, n_estimators)."
 
@@ -53,7 +55,7 @@ class Ensemble:
     precision: Literal["float32", "float64"] = "float64"
 
 
-def documents(ensemble: Ensemble, preprocessing: Preprocessing, matrix: Any) -> tuple[Trees, ...]:
+def documents(ensemble: Ensemble, preprocessing: "Preprocessing", matrix: Any) -> tuple[Trees, ...]:
     """The document of each of an ensemble's scores, exact in its precision.
 
     Args:

@@ -7,7 +7,7 @@ values that go left are not one stretch.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
 from auditor_client.models.nameable import nameable_column
-from auditor_client.models.preprocessing import Preprocessing
 from auditor_client.models.probing import Probe, ThresholdTest, turns
 from shared.contract.rules import Predicate
 from shared.contract.schema import Column
 from shared.wire.limits import VALUES_PER_PREDICATE_MAX
+
+if TYPE_CHECKING:
+    from auditor_client.models.preprocessing import Preprocessing
 
 LEFT: Final = -1
 RIGHT: Final = -2
@@ -68,7 +70,7 @@ class RawTests:
         always: Of each test without steps, whether everybody goes left.
     """
 
-    def __init__(self, preprocessing: Preprocessing, tests: Sequence[NumberTest], matrix: Any) -> None:
+    def __init__(self, preprocessing: "Preprocessing", tests: Sequence[NumberTest], matrix: Any) -> None:
         """Find the steps.
 
         Args:

@@ -1,6 +1,6 @@
-"""Goes the four ways; `python -m checks.journeys [--pictures build/journeys]`, or `./run journeys`.
+"""Goes the ways of five persons; `python -m checks.journeys [--pictures build/journeys]`, or `./run journeys`.
 
-Builds the wheel, installs the holder and the auditor into two empty environments, and lets four persons do what the
+Builds the wheel, installs the holder and the auditor into two empty environments, and lets five persons do what the
 documentation says: each step is printed with what is seen, and the pictures of all pages are kept. Exits with 1 at the
 first step that shows something else than promised.
 """
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from checks.journeys.persons import audit, give_account, program, read, set_up
+from checks.journeys.persons import audit, audit_decisions, give_account, program, read, set_up
 from checks.journeys.traveller import Stopped, Traveller
 from pafer_demo.holder_process import running_holder
 from testing.environments import Environment, build, installed
@@ -33,20 +33,22 @@ def main() -> int:
         except Stopped as stopped:
             print(stopped)
             return 1
-    print(f"All four arrived after {time.monotonic() - began_s:.0f} s.")
+    print(f"All five arrived after {time.monotonic() - began_s:.0f} s.")
     return 0
 
 
 def _go(folder: Path, pictures: Path) -> None:
     _, wheel = build(folder)
     engineer = _traveller("Data engineer", folder, wheel, "holder")
-    auditor = _traveller("Auditor", folder, wheel, "auditor")
+    excel_user = _traveller("Excel user", folder, wheel, "auditor")
     key = set_up(engineer)
     with (
         (folder / "holder.log").open("wb") as log,
         running_holder(engineer.environment, log=log, program=engineer.programs / "holder") as holder,
     ):
-        auditor.knows({"AUDITOR_HOLDER_URL": holder.url, "AUDITOR_API_KEY": key})
+        excel_user.knows({"AUDITOR_HOLDER_URL": holder.url, "AUDITOR_API_KEY": key})
+        audit_decisions(excel_user)
+        auditor = _with_scikit_learn(excel_user, folder, wheel)
         audit(auditor)
         developer = Traveller("Developer", folder / "developer", Path(os.devnull), {"AUDITOR_API_KEY": key})
         developer.folder.mkdir()
@@ -63,6 +65,14 @@ def _traveller(name: str, folder: Path, wheel: Path, party: str) -> Traveller:
     person = Traveller(name, work, made.programs)
     person.shows(f"installs pafer[{party}]", f"{made.distributions} packages, {made.megabytes:.0f} MB")
     person.does("looks at the commands", party, "--help", sees="Usage")
+    return person
+
+
+def _with_scikit_learn(user: Traveller, folder: Path, wheel: Path) -> Traveller:
+    """Somebody in the same folder, whose installation also reads scikit-learn's models."""
+    made = installed(folder / "auditor-environment", wheel, ["auditor", "sklearn"])
+    person = Traveller("Auditor", user.folder, made.programs, user.variables)
+    person.shows("installs pafer[auditor,sklearn]", f"{made.distributions} packages, {made.megabytes:.0f} MB")
     return person
 
 

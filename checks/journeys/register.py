@@ -64,3 +64,16 @@ def write_applicants(path: Path) -> None:
         points = income + 60 * (age - 40) + 600 * (department == "Büro") + draw.gauss(0, 400)
         lines.append(f"{age},{income},{department},{points > 4700}")
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def write_decisions(path: Path) -> None:
+    """Decisions about half of the register's people as Excel writes them in German: women are refused more often."""
+    draw = random.Random(5)
+    lines = ["Personalnummer;Entscheid;Punkte"]
+    for number, (_, income, _, sex, _) in enumerate(_people(1)):
+        if draw.random() < 0.5:
+            granted = draw.random() < (0.4 if sex == "w" else 0.8)
+            lines.append(
+                f"P{number:05};{'gewährt' if granted else 'abgelehnt'};{f'{income / 100:.1f}'.replace('.', ',')}"
+            )
+    path.write_bytes("".join(f"{line}\r\n" for line in lines).encode("cp1252"))

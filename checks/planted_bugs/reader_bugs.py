@@ -40,8 +40,8 @@ READER_BUGS: Final = (
         "a folder is read as a table",
         (
             Edit(
-                "auditor_client/asking/own_data.py",
-                "file_table",
+                "auditor_client/asking/data_files.py",
+                "_parquet",
                 'with path.open("rb") as content:',
                 "for content in [path]:",
             ),

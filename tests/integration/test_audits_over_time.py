@@ -306,6 +306,18 @@ def test_a_bundle_is_checked_and_every_figure_computed_again(bundle: Path) -> No
     assert len(found.checks) == 3
 
 
+def test_a_bundle_of_an_audit_that_was_asked_again_holds(auditor: Auditor, tmp_path: Path) -> None:
+    """The page of the second says that nothing was charged now, which no note keeps."""
+    auditor.audit(FOUR_LEAVES, "loans", ["sex"], "0.31")
+    again = auditor.audit(FOUR_LEAVES, "loans", ["sex"], "0.31")
+
+    write_bundle(tmp_path / "again.zip", [again], auditor.receipts)
+
+    assert again.stored.repeated
+    report = check_bundle(tmp_path / "again.zip")
+    assert report.ok, report.to_document()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("limit", "value"), [("MEMBERS_MAX", 3), ("BYTES_MAX", 1000)])
 def test_no_bundle_is_written_that_would_be_refused(

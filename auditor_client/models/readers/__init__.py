@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from auditor_client.errors import ModelNamesItself, ModelRefused
+from auditor_client.errors import ModelNamesItself, ModelRefused, needs
 from auditor_client.models.files import model_file, refuse_file
 from auditor_client.models.raw_inputs import fitted_splits, named_inputs, require_raw
 from auditor_client.models.read_model import ModelRequest, ReadModel
@@ -133,7 +133,8 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     if request.above is not None and reader.module == _RULES.module:
         reader = _SCORES  # a tree's probability above a threshold is a question about a score
     try:
-        read: ReadModel = _noted(_module(reader).read_object(model, request), model, request)
+        with needs(f"A model of the class {_class_name(model)}"):
+            read: ReadModel = _noted(_module(reader).read_object(model, request), model, request)
         read.check(request.schema)
     except ModelRefused:
         raise
@@ -170,7 +171,8 @@ def load_object(content: bytes, name: str) -> Any:
     reader = next((reader for reader in READERS if reader.is_file(content)), None)
     if reader is None:
         refuse_file(content, name)
-    return _module(reader).load_file(content, name)
+    with needs(name):
+        return _module(reader).load_file(content, name)
 
 
 def _reader_of(model: Any) -> Reader:

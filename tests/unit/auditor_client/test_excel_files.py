@@ -5,9 +5,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from auditor_client.asking.own_data import DECIMAL, CsvForm, file_table
+from auditor_client.asking.data_files import CsvForm, data_table, with_points
 from auditor_client.errors import QuestionRefused
 from tests.unit.auditor_client.test_linking import linked
+
+
+def whole(path: Path) -> list[list[object]]:
+    """Read every column."""
+    table = data_table(path)
+    return table.columns(table.names)
+
 
 EXCEL = "Person;Entscheid;Punkte\nP1;bewilligt;0,5\nP2;verweigert für immer;1,25\n"
 
@@ -17,12 +24,12 @@ def test_excels_file_is_read_without_a_flag(tmp_path: Path, encoding: str) -> No
     path = tmp_path / "excel.csv"
     path.write_bytes(EXCEL.encode(encoding))
 
-    table = file_table(path)
+    table = data_table(path)
+    decisions, points = table.columns(["Entscheid", "Punkte"])
 
-    assert list(table) == ["Person", "Entscheid", "Punkte"]
-    assert table["Entscheid"].tolist() == ["bewilligt", "verweigert für immer"]
-    assert table["Punkte"].tolist() == [0.5, 1.25]
-    assert table.attrs[DECIMAL] == ","
+    assert table.names == ("Person", "Entscheid", "Punkte")
+    assert decisions == ["bewilligt", "verweigert für immer"]
+    assert with_points(points, table.decimal) == ["0.5", "1.25"]
 
 
 def test_values_of_excels_file_are_linked(tmp_path: Path) -> None:
@@ -58,7 +65,9 @@ def test_equal_keys_are_counted(tmp_path: Path) -> None:
     ("name", "content", "says"),
     [
         ("a.csv", b"", "it is empty"),
-        ("a.csv", b"a,b\n1,2,3\n4,5,6,7,8\n", "line 3 has 5 fields"),
+        ("a.csv", b"a,b\n1,2\n4,5,6,7,8\n", "line 3 has 5 fields, and the header has 2"),
+        ("a.csv", b'a,b\n1,"2\n', "not a CSV file"),
+        ("a.csv", b"a,a\n1,2\n", "has two columns 'a'"),
         ("a.parquet", b"no", "not a whole Parquet file"),
         ("a.csv.gz", b"no", "cannot be read"),
         ("a.zip", b"no", "not a CSV file"),
@@ -70,7 +79,7 @@ def test_errors_are_in_our_words(tmp_path: Path, name: str, content: bytes, says
     path.write_bytes(content)
 
     with pytest.raises(QuestionRefused, match=says) as refused:
-        file_table(path)
+        whole(path)
 
     for theirs in ("Error tokenizing", "codec", "pandas", "pyarrow", "EmptyData", "Magic"):
         assert theirs not in str(refused.value)
@@ -80,6 +89,13 @@ def test_a_named_encoding_holds(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes("a,b\nü,1\n".encode("cp1252"))
 
-    assert file_table(path)["a"].tolist() == ["ü"]
+    assert data_table(path).columns(["a"]) == [["ü"]]
     with pytest.raises(QuestionRefused, match="it is not utf-8"):
-        file_table(path, form=CsvForm(encoding="utf-8"))
+        data_table(path, CsvForm(encoding="utf-8")).columns(["a"])
+
+
+def test_short_and_blank_lines_are_missing_values(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1\n\n-,2\n")
+
+    assert data_table(path, CsvForm(missing=["-"])).columns(["b", "a"]) == [[None, "2"], ["1", None]]

@@ -19,7 +19,7 @@ import skops.io
 from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 from sklearn.tree import DecisionTreeClassifier
 
-from auditor_client.asking.own_data import file_table
+from auditor_client.asking.data_files import data_table
 from auditor_client.errors import AuditorError, ModelRefused
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
@@ -343,10 +343,10 @@ def test_parquet_reads_no_columns_of_another_file(tmp_path: Path, secret: Path) 
     secret.unlink()
 
     try:
-        table = file_table(path)
+        table = data_table(path)
     except AuditorError:
         return
-    assert table["age"].tolist() == [30.0, 40.0]
+    assert table.columns(["age"]) == [[30.0, 40.0]]
 
 
 def test_a_table_has_no_columns_out_of_its_folders_name(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_table_has_no_columns_out_of_its_folders_name(tmp_path: Path) -> None:
     folder.mkdir()
     pd.DataFrame({"age": [30.0]}).to_parquet(folder / "people.parquet")
 
-    assert list(file_table(folder / "people.parquet").columns) == ["age"]
+    assert data_table(folder / "people.parquet").names == ("age",)
 
 
 def test_a_folder_is_not_a_table(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_a_folder_is_not_a_table(tmp_path: Path) -> None:
     pd.DataFrame({"age": [30.0]}).to_parquet(folder / "other.parquet")
 
     with pytest.raises(AuditorError):
-        file_table(folder)
+        data_table(folder)
 
 
 def test_a_bundle_with_a_link_is_not_followed(tmp_path: Path) -> None:

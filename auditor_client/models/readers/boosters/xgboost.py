@@ -24,7 +24,6 @@ from auditor_client.models.readers.decisions import by_choice, compared, makers_
 from auditor_client.models.readers.frames import frame, installed
 from auditor_client.models.readers.inputs import InputTest, ModelInputs, float32_below
 from auditor_client.models.readers.links import expf, logf
-from auditor_client.models.readers.pipelines import BoosterPipeline
 from auditor_client.models.readers.tree_tables import TestTable, made, tree_table
 from auditor_client.models.score_tests import NumberTest
 from shared.scores.documents import ScoreTree, Trees
@@ -109,6 +108,8 @@ def _in_memory(model: Any) -> tuple[XGBoostModel, list[Any] | None]:
 
 def _pipeline(model: Any, request: ModelRequest) -> ReadModel:
     """A scikit-learn Pipeline that ends in a model."""
+    from auditor_client.models.readers.pipelines import BoosterPipeline  # noqa: PLC0415 - needs scikit-learn
+
     whole = BoosterPipeline(model, request)
     document, labels = _in_memory(whole.booster)
     if set(document.class_of) != set(range(document.classes)):
