@@ -50,16 +50,24 @@ class WatchReplay:
     def __init__(self) -> None:
         self._watches: dict[str, _Watch] = {}
 
+    @staticmethod
+    def takes(detail: Mapping[str, Any]) -> bool:
+        """Whether an entry with this detail says something of a watch."""
+        return detail.get("asked") in (Watch.kind, ANSWER_KIND, SKIP_KIND)
+
     def apply(self, entry: Entry, release: Mapping[str, Any]) -> None:
         """Take the next entry of a release, with the release.
 
         Raises:
             BrokenLedger: A watch says more than it may.
         """
-        take = {Watch.kind: self._set, ANSWER_KIND: self._answered, SKIP_KIND: self._skipped}
-        of_kind = take.get(str(entry.event.detail.get("asked")))
-        if of_kind is not None:
-            of_kind(entry, release)
+        match entry.event.detail.get("asked"):
+            case Watch.kind:
+                self._set(entry, release)
+            case value if value == ANSWER_KIND:
+                self._answered(entry, release)
+            case value if value == SKIP_KIND:
+                self._skipped(entry, release)
 
     def require(self, rows: Iterable[_Row], sealed_changed: Callable[[_Row], bool]) -> None:
         """Compare the watches' rows with what was signed.

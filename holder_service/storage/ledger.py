@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, true, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, or_, select, true, update
 
-from holder_service.domain.ledger import GENESIS, Balance, Entry, Event, loss_columns
+from holder_service.domain.ledger import GENESIS, Balance, Entry, Event, Kind, loss_columns
 from holder_service.storage.datasets import Dataset, dataset_of_row
 from holder_service.storage.prepared import Prepared
+from holder_service.storage.releases import StoredRelease
 from holder_service.storage.tables import accounts, datasets, entries, ledger_head, populations, releases
 from shared.contract.relations import NeighbouringRelation
 from shared.kinds.releases import LedgerPosition
@@ -18,6 +19,10 @@ from shared.privacy.amounts import Loss
 from shared.wire import nonces
 
 READ_AT_ONCE: Final = 1000
+READ_WITH_RELEASES: Final = 250
+"""Releases may be large, and so many are in memory at once."""
+RELEASING: Final[tuple[Kind, ...]] = ("charge", "rehearsal", "watch-skipped")
+"""The kinds of entries that have a release."""
 EMPTY: Final = LedgerPosition(sequence=0, hash=GENESIS)
 """The head of a ledger without entries."""
 _HEAD = select(ledger_head.c.sequence, ledger_head.c.hash)
@@ -35,14 +40,22 @@ _LOCK = Prepared(
     .with_for_update(of=ledger_head)
 )
 _HASH_AT = Prepared(select(entries.c.hash).where(entries.c.sequence == bindparam("at")))
-_HASHES = (
+_HASHES = Prepared(
     select(entries.c.hash)
     .where(entries.c.sequence.between(bindparam("first"), bindparam("last")))
     .order_by(entries.c.sequence)
 )
+_AT = Prepared(select(entries.c.at).where(entries.c.sequence == bindparam("sequence")))
 _NEWEST_RESTORE = select(entries.c.hash).where(entries.c.kind == "restore").order_by(entries.c.sequence.desc()).limit(1)
-_ENTRIES_AFTER = (
+_ENTRIES_AFTER = Prepared(
     select(entries).where(entries.c.sequence > bindparam("after")).order_by(entries.c.sequence).limit(READ_AT_ONCE)
+)
+_ENTRIES_WITH_RELEASES = Prepared(
+    select(entries, *(column.label(f"release_{column.key}") for column in releases.c))
+    .outerjoin(releases, (releases.c.id == entries.c.subject) & or_(*(entries.c.kind == kind for kind in RELEASING)))
+    .where(entries.c.sequence > bindparam("after"))
+    .order_by(entries.c.sequence)
+    .limit(READ_WITH_RELEASES)
 )
 _POPULATION_BALANCE = (
     select(entries.c.cap).where(entries.c.population == bindparam("of")).order_by(entries.c.sequence.desc()).limit(1)
@@ -111,8 +124,14 @@ def head(connection: Connection) -> LedgerPosition:
 
 def hashes(connection: Connection, first: int, last: int) -> list[bytes]:
     """The hashes of the entries from one sequence number to another, inclusive, 32 bytes each."""
-    found = connection.execute(_HASHES, {"first": first, "last": last}).scalars()
-    return [bytes.fromhex(entry_hash.removeprefix("sha256:")) for entry_hash in found]
+    found = _HASHES.all(connection, first=first, last=last)
+    return [bytes.fromhex(entry_hash.removeprefix("sha256:")) for (entry_hash,) in found]
+
+
+def time_of(connection: Connection, sequence: int) -> datetime | None:
+    """When the entry of a sequence number was made, if there is one."""
+    found = _AT.scalar(connection, sequence=sequence)
+    return None if found is None else datetime.fromisoformat(found)
 
 
 def newest_restore(connection: Connection) -> str | None:
@@ -249,9 +268,18 @@ def hash_at(connection: Connection, sequence: int) -> str | None:
 
 def read_entries(connection: Connection, *, after: int = 0) -> Iterator[Entry]:
     """Entries in order, from the one after a sequence number on."""
-    while rows := connection.execute(_ENTRIES_AFTER, {"after": after}).all():
+    while rows := _ENTRIES_AFTER.all(connection, after=after):
         for row in rows:
             yield entry_of_row(row)
+        after = rows[-1].sequence
+
+
+def read_with_releases(connection: Connection, *, after: int = 0) -> Iterator[tuple[Entry, StoredRelease | None]]:
+    """The same, each with the release that it names, if its kind has one and that is stored."""
+    while rows := _ENTRIES_WITH_RELEASES.all(connection, after=after):
+        for row in rows:
+            release = row[len(entries.c) :]
+            yield entry_of_row(row), None if row.release_id is None else StoredRelease(*release)
         after = rows[-1].sequence
 
 

@@ -41,6 +41,10 @@ class Prepared:
         row = self.one_or_none(connection, **values)
         return None if row is None else row[0]
 
+    def all(self, connection: Connection, **values: Any) -> list[Any]:
+        """All rows, with their columns by name."""
+        return self._run(connection, values)
+
     def run(self, connection: Connection, **values: Any) -> None:
         """Run what has no rows."""
         self._run(connection, values)

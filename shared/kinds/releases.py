@@ -309,6 +309,28 @@ def answer_digest(release: Mapping[str, Any]) -> str:
     return canonical.digest({name: value for name, value in release.items() if name not in _NOT_ANSWERED})
 
 
+def has_answer_digest(release: Mapping[str, Any], digest: str, *, body: bytes) -> bool:
+    """Return whether a release has an answer's digest; the same as comparing `answer_digest`, several times faster.
+
+    If the members that came with the charge are cut out of the bytes and the rest has the digest, then the rest is
+    the answer: it has none of these members. Then what was cut put each of them into the answer, at the top, and
+    nothing else. Bytes that the holder did not write so are serialised again.
+
+    Args:
+        release: The release as JSON values.
+        digest: What the entry holds.
+        body: The bytes that `release` was read from.
+    """
+    if release.keys() >= _NOT_ANSWERED:
+        answer = body
+        for name in _NOT_ANSWERED:
+            before, _, after = answer.partition(b',"%b":%b' % (name.encode(), canonical.canonical_bytes(release[name])))
+            answer = before + after
+        if canonical.sha256_name(answer) == digest:
+            return True
+    return answer_digest(release) == digest
+
+
 def verify_signature(release: Mapping[str, Any], keys: SigningKeys, *, body: bytes | None = None) -> None:
     """Check a release, as it came, against the holder's public keys.
 

@@ -37,6 +37,8 @@ def object_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 def _with_floats_rewritten(text: str) -> str:
+    if not (".0" in text or "e-" in text or "e+" in text):
+        return text
     # With escapes blanked out, an offset is outside strings if an even number of quotation marks is before it.
     bare = text.replace("\\\\", "  ").replace('\\"', "  ") if "\\" in text else text
     pieces: list[str] = []

@@ -1,11 +1,11 @@
 """The ledger as its readers see it: head, one entry, all of them, verification, a recorded restore."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from holder_service.domain.approvals import ApprovalReplay
 from holder_service.domain.errors import Conflict, NotFound, Unavailable
@@ -14,6 +14,7 @@ from holder_service.domain.second_officers import SecondOfficerReplay
 from holder_service.domain.table_facts import TableFacts
 from holder_service.domain.watch_replay import WatchReplay
 from holder_service.keys.watch_seals import BrokenSeal, OtherSecret, WatchSeals
+from holder_service.services.ledger.release_checks import UNREADABLE, Children, ReleaseChecks, children_for
 from holder_service.services.ledger.store import LedgerStore, Transaction
 from holder_service.storage import (
     approvals,
@@ -21,18 +22,15 @@ from holder_service.storage import (
     ledger,
     ledger_views,
     releases,
-    signing_keys,
     table_rows,
     watches,
 )
 from holder_service.storage.database import Connection, Database
 from holder_service.storage.ledger_views import EntryFilter
-from shared.kinds.releases import LedgerPosition, SigningKeys, answer_digest, verify_signature
+from shared.kinds.releases import LedgerPosition
 from shared.wire import limits
 
 EVERYTHING: Final = EntryFilter()
-_UNREADABLE: Final = (AttributeError, KeyError, TypeError, ValueError)
-"""What reading an entry raises whose columns somebody filled with something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ def hash_at(store: LedgerStore, sequence: int) -> str:
     try:
         entry = store.look_up(ledger.entry_at, sequence)
         recomputed = None if entry is None else entry.recomputed_hash
-    except _UNREADABLE:
+    except UNREADABLE:
         recomputed = None
     if recomputed is None:
         raise NotFound(f"The ledger does not have an entry {sequence}. Use a number up to that of its head.")
@@ -161,21 +159,25 @@ def _verified(
 ) -> Verification:
     replay, facts = Replay(), None if chain_only else _Facts()
     try:
-        with database.read() as connection:
-            head = _replay_all(connection, replay, facts)
+        with database.read() as connection, _children(connection, facts) as children:
+            head = _replay_all(connection, replay, facts, children)
             if head != LedgerPosition(sequence=replay.sequence, hash=replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
             if facts is not None:
-                _check_tables(connection, replay, facts, seals)
+                _check_tables(connection, replay, facts, seals, children)
                 uncharged = releases.uncharged(connection)
                 if uncharged is not None:
                     raise BrokenLedger(replay.sequence, f"no entry charges the stored release {uncharged}")
                 check_anchor(connection, replay.sequence)
     except BrokenLedger as broken:
         return Verification(replay.sequence, replay.hash, broken.sequence, broken.reason)
-    except _UNREADABLE:
+    except UNREADABLE:
         return Verification(replay.sequence, replay.hash, replay.sequence + 1, "is not a valid entry")
     return Verification(replay.sequence, replay.hash)
+
+
+def _children(connection: Connection, facts: _Facts | None) -> AbstractContextManager[Children | None]:
+    return children_for(0 if facts is None else ledger.head(connection).sequence)
 
 
 def record_restore(store: LedgerStore, *, actor: str, reason: str) -> RecordedRestore:
@@ -208,26 +210,45 @@ def record_restore(store: LedgerStore, *, actor: str, reason: str) -> RecordedRe
     return store.record_restore(work)
 
 
-def _replay_all(connection: Connection, replay: Replay, facts: _Facts | None) -> LedgerPosition:
+def _replay_all(
+    connection: Connection, replay: Replay, facts: _Facts | None, children: Children | None
+) -> LedgerPosition:
     """Apply every entry, those that others add meanwhile too, and give the recorded head.
 
     With `facts` the releases are checked as well, and what entries say about tables is collected.
     """
     while True:
-        keys = SigningKeys(keys=tuple(signing_keys.every(connection)))
         # From below zero on: there is no entry before the first either.
-        for entry in ledger.read_entries(connection, after=replay.sequence or -limits.INTEGER_MAX):
-            replay.apply(entry)
-            if facts is not None:
-                facts.apply(entry)
-                if entry.event.kind in ("charge", "rehearsal", "watch-skipped"):
-                    facts.watches.apply(entry, _checked_release(connection, entry, keys))
+        after = replay.sequence or -limits.INTEGER_MAX
+        if facts is None:
+            for entry in ledger.read_entries(connection, after=after):
+                replay.apply(entry)
+        else:
+            _replay_with_releases(
+                connection, replay, facts, ReleaseChecks(replay, facts.watches, children), after=after
+            )
         recorded = ledger.head(connection)
         if recorded.sequence <= replay.sequence or ledger.hash_at(connection, replay.sequence + 1) is None:
             return recorded
 
 
-def _check_tables(connection: Connection, replay: Replay, facts: _Facts, seals: WatchSeals) -> None:
+def _replay_with_releases(
+    connection: Connection, replay: Replay, facts: _Facts, checks: ReleaseChecks, *, after: int
+) -> None:
+    try:
+        for entry, stored in ledger.read_with_releases(connection, after=after):
+            replay.apply(entry)
+            facts.apply(entry)
+            checks.take(connection, entry, stored)
+    except (BrokenLedger, *UNREADABLE):
+        checks.finish(connection)  # what is wrong with an earlier entry's release comes first
+        raise
+    checks.finish(connection)
+
+
+def _check_tables(
+    connection: Connection, replay: Replay, facts: _Facts, seals: WatchSeals, children: Children | None
+) -> None:
     """Whether every row follows from the entries; what others change meanwhile is replayed first."""
     while True:
         try:
@@ -235,7 +256,7 @@ def _check_tables(connection: Connection, replay: Replay, facts: _Facts, seals: 
             return facts.watches.require(watches.every(connection), partial(_sealed_changed, seals))
         except BrokenLedger:
             known = replay.sequence
-            _replay_all(connection, replay, facts)
+            _replay_all(connection, replay, facts, children)
             if replay.sequence == known:
                 raise
 
@@ -254,35 +275,3 @@ def _sealed_changed(seals: WatchSeals, row: watches.StoredWatch) -> bool:
         return row.changed
     except BrokenSeal as broken:
         raise ValueError from broken
-
-
-def _checked_release(connection: Connection, entry: Entry, keys: SigningKeys) -> Mapping[str, Any]:
-    """The release that an entry charges, if it is stored as it was signed, under its own auditor and dataset."""
-    stored = releases.find_release(connection, entry.event.subject or "")
-    if stored is None:
-        raise BrokenLedger(entry.sequence, "charges a release that is not stored")
-    try:
-        release: dict[str, Any] = json.loads(stored.body)
-        verify_signature(release, keys, body=bytes(stored.body))
-    except (AttributeError, ValueError):
-        raise BrokenLedger(entry.sequence, "the stored release is not the one that was signed") from None
-    filed = stored.auditor, stored.dataset, stored.sequence
-    if stored.kind not in release or stored.kind != entry.event.detail.get("asked", "plan"):
-        raise BrokenLedger(entry.sequence, "the stored release has another kind than its row states")
-    asked: Mapping[str, Any] = release[stored.kind]
-    if not stored.refines == entry.event.detail.get("refines") == asked.get("refines"):
-        raise BrokenLedger(entry.sequence, "the stored release refines another release than its row states")
-    if (
-        filed != (entry.event.actor, entry.event.dataset, entry.sequence)
-        or answer_digest(release) != entry.event.answer
-    ):
-        raise BrokenLedger(entry.sequence, "the stored release is not the one that was charged")
-    of = (release.get("rehearsal") or {}).get("of")
-    kinds = ("watch-skipped", "charge" if of is None else "rehearsal")
-    if of != entry.event.detail.get("rehearsal_of") or entry.event.kind not in kinds:
-        raise BrokenLedger(entry.sequence, "only one of release and entry is marked as a rehearsal")
-    if stored.watch != (asked["watch"] if stored.kind in watches.STATEMENT_KINDS else None):
-        raise BrokenLedger(entry.sequence, "the row of the stored release names another watch")
-    if release["ledger"] != {"sequence": entry.sequence, "hash": entry.hash}:
-        raise BrokenLedger(entry.sequence, "the release was signed for another entry: the ledger was rewritten")
-    return release
