@@ -11,7 +11,33 @@ _LOG_TESTS: Final = "tests/integration/test_log.py"
 _WITNESS_TESTS: Final = "tests/integration/test_witness.py"
 _CLIENT_TESTS: Final = "tests/unit/auditor_client/test_ledger_log.py"
 
+_CHECKS: Final = "holder_service/services/ledger/release_checks.py"
+_LONG_TESTS: Final = "tests/integration/test_long_ledgers.py"
+_FIRST_FAULT: Final = f"{_LONG_TESTS}::test_the_first_fault_is_found_by_one_process_and_by_several"
+
 LOG_BUGS: Final = (
+    Bug(
+        "a verification by several processes names a later fault than the first",
+        (Edit(_CHECKS, "ReleaseChecks._replay_watches", "self._pending.clear()", "pass"),),
+        (_FIRST_FAULT,),
+    ),
+    Bug(
+        "a release that was not charged passes the comparison of its bytes",
+        (
+            Edit(
+                "shared/kinds/releases.py",
+                "has_answer_digest",
+                "return answer_digest(release) == digest",
+                "return True",
+            ),
+        ),
+        (_FIRST_FAULT,),
+    ),
+    Bug(
+        "metrics say that the log is never behind",
+        (Edit(_LOG, "LedgerLog.lag", "max(ledger.head(connection).sequence - size, 0)", "0 * size"),),
+        (f"{_LOG_TESTS}::test_metrics_show_how_far_the_log_is_behind",),
+    ),
     Bug(
         "a witness cosigns two histories",
         (

@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,28 @@ def test_the_checkpoint_is_the_tree_over_the_ledger_signed_by_the_holder(
         assert parse_entry_bundle(tile_of(holder, Tile(None, 0, checkpoint.size))) == hashes
 
 
+def test_metrics_show_how_far_the_log_is_behind(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    with set_up_holder.copied(tmp_path, log_origin=ORIGIN) as holder:
+        published_whole(holder)
+        assert holder.holder.publisher is not None
+        holder.holder.publisher.close()
+        before = holder.metrics().text
+        for draw in (1, 2):
+            holder.release(plan(draw=draw))
+
+        behind = holder.metrics().text
+
+        assert {"holder_log_waiting_entries 0.0", "holder_log_waiting_seconds 0.0"} <= set(before.splitlines())
+        assert "holder_log_waiting_entries 2.0" in behind.splitlines()
+        [age] = [line.split()[1] for line in behind.splitlines() if line.startswith("holder_log_waiting_seconds ")]
+        oldest = datetime.fromisoformat(holder.entries()[-2]["at"])
+        assert 0 < float(age) <= (datetime.now(UTC) - oldest).total_seconds()
+        holder.settings.log_checkpoint.unlink()
+        assert f"holder_log_waiting_entries {len(holder.entries())}.0" in holder.metrics().text.splitlines()
+
+
 def test_a_holder_without_an_origin_has_no_log(unmoved_holder: TestedHolder) -> None:
+    assert "holder_log_" not in unmoved_holder.metrics().text
     for path in ("checkpoint", "tile/0/000.p/1"):
         answer = unmoved_holder.client.get(f"/v1/log/{path}")
         assert answer.status_code == 404

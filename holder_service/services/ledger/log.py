@@ -8,6 +8,8 @@ A recorded restore begins another history. Its log has another name, which ends 
 entry that records the restore.
 """
 
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -27,6 +29,14 @@ from shared.log.tiles import WIDTH, Tile, entry_bundle, nodes_from, subtree_root
 NAMED_DIGITS: Final = 8
 """Of the hash of a restore's entry, in the name of the log after it."""
 NO_LOG: Final = "This holder does not publish its ledger as a log."
+
+
+@dataclass(frozen=True, slots=True)
+class LogLag:
+    """How many entries are in no published checkpoint yet, and when the oldest of them was made, if there is one."""
+
+    entries: int
+    oldest: datetime | None
 
 
 class LedgerLog:
@@ -64,6 +74,19 @@ class LedgerLog:
         except (FileNotFoundError, BadNote):
             return None
         return note if checkpoint.origin == self.name() else None
+
+    def lag(self) -> LogLag:
+        """What of the ledger the published checkpoint does not cover.
+
+        Raises:
+            Unavailable: The database or the anchor does not answer.
+        """
+        # The checkpoint is read first: its entries were in the ledger before.
+        note = self.published()
+        size = 0 if note is None else Checkpoint.parse(note.text).size
+        with self._store.database.read() as connection:
+            entries = max(ledger.head(connection).sequence - size, 0)
+            return LogLag(entries, ledger.time_of(connection, size + 1) if entries else None)
 
     def publish(self, note: SignedNote) -> None:
         """Serve a checkpoint from now on.
@@ -154,6 +177,8 @@ class LedgerLog:
 
     def _root(self, connection: Connection, level: int, number: int) -> bytes:
         """The root of a full tile of the level below, kept once it is known; computed by one thread at a time."""
+        if (root := self._roots.get((level, number))) is not None:
+            return root
         with self._guard:
             root = self._roots.get((level, number))
             if root is None:

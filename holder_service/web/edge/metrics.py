@@ -139,6 +139,7 @@ class _HolderState:
         yield GaugeMetricFamily(
             "holder_may_release", "1 if the database has the anchored entry, else 0.", value=may_release
         )  # fmt: skip
+        yield from self._of_the_log()
         yield self._notices()
         yield GaugeMetricFamily(
             "holder_approvals_waiting", "Requests that wait for an approval.",
@@ -154,6 +155,19 @@ class _HolderState:
                         nano = getattr(getattr(found.cap, what), f"{amount}_nano") or 0
                         gauge.add_metric([found.population.name], nano / NANO_PER_UNIT)
                 yield gauge
+
+    def _of_the_log(self) -> Iterator[GaugeMetricFamily]:
+        """How far the public log is behind the ledger; nothing without a log."""
+        if self._holder.log is None:
+            return
+        lag = self._holder.log.lag()
+        age_s = 0.0 if lag.oldest is None else max((self._store.clock() - lag.oldest).total_seconds(), 0.0)
+        yield GaugeMetricFamily(
+            "holder_log_waiting_entries", "Entries that no published checkpoint covers yet.", value=lag.entries
+        )
+        yield GaugeMetricFamily(
+            "holder_log_waiting_seconds", "Age of the oldest of these entries; 0 if there are none.", value=age_s
+        )
 
     def _notices(self) -> GaugeMetricFamily:
         """How many notices of each kind; of caps, which are in other gauges too, with the population's name."""
