@@ -6,12 +6,11 @@ charge is in the ledger from its public time on, and no notice is made of anythi
 """
 
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from holder_service.domain.ledger import Balance, Entry
 from holder_service.domain.second_officers import STANDS, change_words
@@ -37,23 +36,62 @@ _CONFIRM: Final = (
 _NEW_KEY: Final = "Issue a further key and hand it over (holder admin add-key {}); then withdraw this one."
 
 
+class AccountHistory(Protocol):
+    """The entries that state an account's balance."""
+
+    def back(self) -> Iterator[Entry]:
+        """Return all of them, newest first; they are read as they are taken."""
+        ...
+
+    def limits(self) -> Iterable[Entry]:
+        """Return those that may state another limit than the one before, newest first."""
+        ...
+
+    def upto(self, sequence: int) -> Entry | None:
+        """Return the newest that has this sequence number or a lower one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class OpenAccount:
-    """A population that audits may be about, or an auditor's account with it: its entries, newest first.
+    """A population that audits may be about, or an auditor's account with it.
 
     Attributes:
         auditor: Whose budget it is; `None` for the population's cap.
-        entries: All that state its balance. They are taken as far back as needed: only the first, where all is well.
+        newest: The newest of its entries: where all is well, only this one is looked at.
+        history: All of them.
     """
 
     population: str
     auditor: str | None
-    entries: Iterable[Entry]
+    newest: Entry
+    history: AccountHistory
 
     def since(self, holds: Callable[[Entry], bool]) -> datetime:
-        """Since when a condition holds that holds for the newest entry."""
-        [first] = deque(itertools.takewhile(holds, self.entries), maxlen=1)
+        """Since when a condition holds that holds for the newest entry, and that a larger spending does not end.
+
+        Between two limits spending only grows. So the first entry is found by bisection: a long ledger takes no longer.
+        """
+        first = self.newest
+        for start in self.history.limits():
+            if not holds(start):
+                return _at(self._first_after(start.sequence, first, holds))
+            before = self.history.upto(start.sequence - 1)
+            if before is None or not holds(before):
+                return _at(start)
+            first = before
         return _at(first)
+
+    def _first_after(self, low: int, first: Entry, holds: Callable[[Entry], bool]) -> Entry:
+        """The first entry for which the condition holds: it does for `first`, and for none up to `low`."""
+        while first.sequence - low > 1:
+            middle = (low + first.sequence) // 2
+            entry = self.history.upto(middle)
+            if entry is not None and holds(entry):
+                first = entry
+            else:
+                low = middle
+        return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +144,20 @@ def notices(
 
 
 def _of_account(account: OpenAccount, thresholds: Thresholds, now: datetime) -> Iterator[Notice]:
-    entries = iter(account.entries)
-    newest = next(entries, None)
-    if newest is None:
-        return
-    whole = replace(account, entries=itertools.chain([newest], entries))
+    event = account.newest.event
     if account.auditor is None:
-        yield from _of_cap(whole, newest.event.cap or Balance(), thresholds)
+        yield from _of_cap(account, event.cap or Balance(), thresholds)
     else:
-        yield from _of_budget(whole, newest.event.account or Balance(), thresholds, now)
+        yield from _of_budget(account, event.account or Balance(), thresholds, now)
 
 
 def _of_cap(account: OpenAccount, cap: Balance, thresholds: Thresholds) -> Iterator[Notice]:
     name = account.population
     if not cap.limit.admits_any:
         closed = [
-            *itertools.takewhile(lambda one: one.event.cap and not one.event.cap.limit.admits_any, account.entries)
+            *itertools.takewhile(
+                lambda one: one.event.cap and not one.event.cap.limit.admits_any, account.history.back()
+            )
         ]
         restored = any(one.event.detail.get("closed_by") == "restore" for one in closed)
         why = f"A restore closed the cap of population {name}" if restored else f"Population {name} waits for a cap"

@@ -1,16 +1,25 @@
 """Sums of charges: those in ε and δ, and those in ρ, are added up separately."""
 
+from dataclasses import dataclass
+
 from shared.privacy.amounts import Loss, format_nano
 
 
+@dataclass(slots=True)
 class Spending:
     """A number of charges, and their sum."""
 
-    def __init__(self) -> None:
-        self.charges = 0
-        self.epsilon_nano = 0
-        self.delta_nano = 0
-        self.rho_nano = 0
+    charges: int = 0
+    epsilon_nano: int = 0
+    delta_nano: int = 0
+    rho_nano: int = 0
+
+    def join(self, other: "Spending") -> None:
+        """Add the charges of another sum."""
+        self.charges += other.charges
+        self.epsilon_nano += other.epsilon_nano
+        self.delta_nano += other.delta_nano
+        self.rho_nano += other.rho_nano
 
     def add(self, loss: Loss) -> None:
         """Add a charge. A charge in ρ adds to neither ε nor δ."""

@@ -22,6 +22,12 @@ _STEPS: Final = (
 """Up to which span of time balances are shown by minute, hour, day, month: by how many characters of the timestamp."""
 
 
+SpentOf = tuple[str, str, str]
+"""Population, auditor and purpose."""
+_LIMITING: Final[tuple[Kind, ...]] = ("population", "cap", "budget", "merge")
+"""The kinds of entries that may state another limit than the entry before about the same account."""
+
+
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
     """Which entries; None means any.
@@ -87,12 +93,39 @@ def before_each(connection: Connection, those: Iterable[Entry]) -> dict[int, Ent
     return {row.later: entry_of_row(row) for row in connection.execute(query)}
 
 
-def backwards(connection: Connection, which: EntryFilter, *, start: Entry | None = None) -> Iterator[Entry]:
-    """All entries that pass a filter, from the newest or a given one back; they are read as they are taken."""
-    found = newest(connection, which, before=None, limit=100) if start is None else [start]
-    while found:
-        yield from found
-        found = newest(connection, which, before=found[-1].sequence, limit=100)
+@dataclass(frozen=True, slots=True)
+class StoredHistory:
+    """The entries about a population, or about an auditor's account with it, as the database has them."""
+
+    connection: Connection
+    population: str
+    auditor: str | None
+
+    def back(self) -> Iterator[Entry]:
+        """Return all of them, newest first; they are read as they are taken."""
+        found = newest(self.connection, self._filter, before=None, limit=100)
+        while found:
+            yield from found
+            found = newest(self.connection, self._filter, before=found[-1].sequence, limit=100)
+
+    def limits(self) -> list[Entry]:
+        """Return those that may state another limit than the one before, newest first."""
+        kinds = [kind for kind in _LIMITING if self.auditor is not None or kind != "budget"]
+        # Few entries are of these kinds. `coalesce` keeps the database from looking through all of the account's.
+        wanted = [entries.c.kind.in_(kinds), func.coalesce(entries.c.population, "") == self.population]
+        if self.auditor is not None:
+            wanted.append(func.coalesce(entries.c.auditor, "") == self.auditor)
+        query = select(entries).where(*wanted).order_by(entries.c.sequence.desc())
+        return [entry_of_row(row) for row in self.connection.execute(query)]
+
+    def upto(self, sequence: int) -> Entry | None:
+        """Return the newest that has this sequence number or a lower one."""
+        found = newest(self.connection, self._filter, before=sequence + 1, limit=1)
+        return found[0] if found else None
+
+    @property
+    def _filter(self) -> EntryFilter:
+        return EntryFilter(population=self.population, auditor=self.auditor)
 
 
 def in_order(
@@ -125,48 +158,73 @@ def latest_time(connection: Connection) -> datetime:
     return datetime.min.replace(tzinfo=UTC) if latest is None else datetime.fromisoformat(latest)
 
 
-def balances_over_time(connection: Connection, population: str) -> list[tuple[datetime, Balance]]:
-    """A population's cap and spending as it was opened, and at the end of each step of time that changed them.
+@dataclass(frozen=True, slots=True)
+class BalanceAt:
+    """A population's balance after an entry about it."""
 
-    A step is a minute, hour, day or month, by the span of time that there is: some hundreds of points show it all.
+    sequence: int
+    at: str
+    cap: str | None
+
+    @property
+    def point(self) -> tuple[datetime, Balance]:
+        """When it was, and what it was."""
+        return datetime.fromisoformat(self.at), balance_of_text(self.cap) or Balance()
+
+
+def first_balance(connection: Connection, population: str) -> tuple[BalanceAt | None, int]:
+    """Return a population's first balance, None without entries, and the length of a step of time.
+
+    A step is a minute, hour, day or month, by the span from the first entry to the last. It is given by how many
+    characters of a timestamp name it.
     """
-    ends = select(entries.c.sequence, entries.c.at).where(entries.c.population == population).limit(1)
+    ends = select(entries.c.sequence, entries.c.at, entries.c.cap).where(entries.c.population == population).limit(1)
     first = connection.execute(ends.order_by(entries.c.sequence)).one_or_none()
     last = connection.execute(ends.order_by(entries.c.sequence.desc())).one_or_none()
     if first is None or last is None:
-        return []
+        return None, 0
     span = abs(datetime.fromisoformat(last.at) - datetime.fromisoformat(first.at))  # clocks are set back at times
-    characters = next(length for longest, length in _STEPS if span <= longest)
+    return BalanceAt(*first), next(length for longest, length in _STEPS if span <= longest)
+
+
+def last_balances(
+    connection: Connection, population: str, *, characters: int, after: int, upto: int
+) -> Iterator[BalanceAt]:
+    """Return a population's last balance in each step of time, of the entries after one sequence number up to another.
+
+    Args:
+        characters: How many characters of a timestamp name a step.
+    """
     of_step = (
         select(func.max(entries.c.sequence))
-        .where(entries.c.population == population)
+        .where(entries.c.population == population, entries.c.sequence > after, entries.c.sequence <= upto)
         .group_by(func.substr(entries.c.at, 1, characters))
     )
-    shown = or_(entries.c.sequence == first.sequence, entries.c.sequence.in_(of_step))
-    query = select(entries.c.at, entries.c.cap).where(shown).order_by(entries.c.sequence)
-    return [
-        (datetime.fromisoformat(row.at), balance_of_text(row.cap) or Balance()) for row in connection.execute(query)
-    ]
+    query = select(entries.c.sequence, entries.c.at, entries.c.cap).where(entries.c.sequence.in_(of_step))
+    for row in connection.execute(query.order_by(entries.c.sequence)):
+        yield BalanceAt(*row)
 
 
-def spent_by_purpose(connection: Connection) -> dict[tuple[str, str, str], Spending]:
-    """What was charged in all, by population, auditor and purpose; the purpose is empty where none was said."""
-    sums: dict[tuple[str, str, str], Spending] = {}
+def spent_by_purpose(connection: Connection, *, after: int, upto: int) -> dict[SpentOf, Spending]:
+    """Return what entries charged, after one sequence number up to another; the purpose "" is none."""
+    sums: dict[SpentOf, Spending] = {}
     # The database adds up; it knows purposes only within details, of which there are few.
     of = (entries.c.population, entries.c.auditor, entries.c.detail)
     amounts = (func.sum(entries.c[name]) for name in ("epsilon_nano", "delta_nano", "rho_nano"))
     query = (
         select(*of, func.count(), *amounts)
-        .where(entries.c.kind == "charge")
+        .where(entries.c.kind == "charge", entries.c.sequence > after, entries.c.sequence <= upto)
         .group_by(*of, entries.c.rho_nano.is_(None))
     )
     for population, auditor, detail, charges, epsilon_nano, delta_nano, rho_nano in connection.execute(query):
         purpose = json.loads(detail).get("purpose", "") if '"purpose"' in detail else ""
-        spending = sums.setdefault((population, auditor, purpose), Spending())
-        spending.charges += charges
-        if rho_nano is None:
-            spending.epsilon_nano += int(epsilon_nano)
-            spending.delta_nano += int(delta_nano)
-        else:  # its δ says only how ρ is read
-            spending.rho_nano += int(rho_nano)
-    return dict(sorted(sums.items()))
+        in_epsilon = rho_nano is None  # the δ of a charge in ρ says only how ρ is read
+        sums.setdefault((population, auditor, purpose), Spending()).join(
+            Spending(
+                charges,
+                int(epsilon_nano) if in_epsilon else 0,
+                int(delta_nano) if in_epsilon else 0,
+                int(rho_nano or 0),
+            )
+        )
+    return sums

@@ -18,6 +18,7 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from holder_service.domain.errors import Conflict, HolderError, RestoreUnrecorded, Unavailable
 from holder_service.domain.ledger import Entry, Event, Kind
+from holder_service.services.ledger.sums import LedgerSums
 from holder_service.storage import datasets, ledger, ledger_views
 from holder_service.storage.anchor import Anchor
 from holder_service.storage.database import Connection, Database
@@ -130,6 +131,7 @@ class LedgerStore:
     """The database and its anchor.
 
     Attributes:
+        sums: What this process has added up of the ledger.
         on_append: Each is called after every commit that appended an entry, once that is anchored; all return at once.
     """
 
@@ -137,6 +139,7 @@ class LedgerStore:
         self.database = database
         self.anchor = anchor
         self.clock = clock
+        self.sums = LedgerSums()
         self.on_append: list[Callable[[], object]] = []
         self._guard = threading.Lock()
         self._waiting: list[_Shared[Any]] = []

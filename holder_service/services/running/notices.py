@@ -58,10 +58,9 @@ def _open_accounts(connection: Connection) -> list[OpenAccount]:
     newest.update(((name, None), entry) for name, entry in ledger.newest_of_populations(connection).items())
     newest.update((of, entry) for of, entry in ledger.newest_of_accounts(connection).items() if of[1] in asking)
     found = []
-    for (name, auditor), start in sorted(newest.items(), key=lambda one: (one[0][0], one[0][1] or "")):
+    for (name, auditor), entry in sorted(newest.items(), key=lambda one: (one[0][0], one[0][1] or "")):
         if name in audited:
-            of_account = EntryFilter(population=name, auditor=auditor)
-            found.append(OpenAccount(name, auditor, ledger_views.backwards(connection, of_account, start=start)))
+            found.append(OpenAccount(name, auditor, entry, ledger_views.StoredHistory(connection, name, auditor)))
     return found
 
 

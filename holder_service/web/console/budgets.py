@@ -9,7 +9,6 @@ from holder_service.services.accounts import access
 from holder_service.services.datasets import budgets
 from holder_service.services.releases import approvals
 from holder_service.services.running import overview
-from holder_service.storage import ledger_views
 from holder_service.web.console.forms import Form, one_kind
 from holder_service.web.console.pages import ROOT
 from holder_service.web.console.session import CheckedForm, ConsoleRoute, OfficerVisit, Visit, Visitor, or_again
@@ -36,7 +35,7 @@ def list_budgets(
         balance=chosen.accounts.get(auditor) if chosen else None, now=visit.store.clock(),
         strict=next((state.population for state in populations if state.population.name == population), None),
         days_default=limits.APPROVAL_DAYS_DEFAULT, days_max=limits.APPROVAL_DAYS_MAX,
-        spent=visit.store.look_up(ledger_views.spent_by_purpose),
+        spent=visit.store.look_up(visit.store.sums.spent_by_purpose),
         names=access.display_names(visit.store), notices=visit.notices(),
         auditors=[found.name for found, _ in access.every_account(visit.store) if found.role == "auditor"],
     )  # fmt: skip

@@ -10,7 +10,7 @@ from fastapi.staticfiles import StaticFiles
 from holder_service.domain.errors import NotFound
 from holder_service.services.accounts import access
 from holder_service.services.running import overview
-from holder_service.storage.ledger_views import EntryFilter, balances_over_time
+from holder_service.storage.ledger_views import EntryFilter
 from holder_service.web.console import approvals, auditors, budgets, datasets, ledger, loads, log_in, sign_in
 from holder_service.web.console.log_in import LogInLimit
 from holder_service.web.console.pages import ROOT, STATIC, STATIC_FOLDER, SecurityHeaders
@@ -42,7 +42,9 @@ def show_overview(visit: Visitor) -> Response:
     now = visit.store.clock()
     populations = overview.every_population(visit.store)
     names = [state.population.name for state in populations]
-    charts = {name: spending_chart(visit.store.look_up(balances_over_time, name), now) for name in names}
+    charts = {
+        name: spending_chart(visit.store.look_up(visit.store.sums.balances_over_time, name), now) for name in names
+    }
     return visit.page(
         "overview.html.j2", section="overview", populations=populations, charts=charts,
         store=overview.store_state(visit.store), holder=visit.holder,

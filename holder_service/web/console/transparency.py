@@ -12,7 +12,6 @@ from markupsafe import Markup
 from holder_service.domain.ledger import Entry
 from holder_service.services.ledger.store import LedgerStore
 from holder_service.services.releases.transparency import ReportedRelease, TransparencyReport
-from holder_service.storage import ledger_views
 from holder_service.web.console.pages import rendered
 from holder_service.web.console.pictures import spending_chart
 from holder_service.web.console.words import beside, what_is_published
@@ -62,7 +61,7 @@ def transparency_page(
     def titled(columns: Iterable[str]) -> str:
         return ", ".join(beside(name, titles.get(name)) for name in columns)
 
-    points = store.look_up(ledger_views.balances_over_time, report.population.name)
+    points = store.look_up(store.sums.balances_over_time, report.population.name)
     return rendered(
         "transparency.html.j2", report=report, style=page_style(), published=published, up=up,
         chart_of_spending=spending_chart(points, report.made, cap=False), shown=report.releases[::-1][:RELEASES_SHOWN],

@@ -1,6 +1,8 @@
 """Notices begin exactly at their thresholds, in ε, δ and ρ, and say since when; what is well is not looked through."""
 
+import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -30,8 +32,37 @@ def entries(*balances: Balance, auditor: str | None = None) -> list[Entry]:
     return found[::-1]
 
 
+@dataclass
+class ListedHistory:
+    """A history in memory, newest first, that counts what is looked at."""
+
+    entries: list[Entry]
+    looked_at: int = 0
+
+    def back(self) -> Iterator[Entry]:
+        for entry in self.entries:
+            self.looked_at += 1
+            yield entry
+
+    def limits(self) -> Iterator[Entry]:
+        def limit(entry: Entry) -> Loss:
+            balance = entry.event.cap if entry.event.auditor is None else entry.event.account
+            assert balance is not None
+            return balance.limit
+
+        for entry, before in zip(self.entries, [*self.entries[1:], None], strict=True):
+            if before is None or limit(before) != limit(entry):
+                self.looked_at += 1
+                yield entry
+
+    def upto(self, sequence: int) -> Entry | None:
+        self.looked_at += 1
+        return next((entry for entry in self.entries if entry.sequence <= sequence), None)
+
+
 def of(*balances: Balance, auditor: str | None = None, now: datetime = NOW) -> tuple[Notice, ...]:
-    account = OpenAccount("register", auditor, entries(*balances, auditor=auditor))
+    found = entries(*balances, auditor=auditor)
+    account = OpenAccount("register", auditor, found[0], ListedHistory(found))
     return notices([account], [], [], Thresholds(), now)
 
 
@@ -70,12 +101,34 @@ def test_it_says_since_when_it_lasts_and_not_since_when_it_first_was() -> None:
 
 def test_what_is_well_is_not_looked_through() -> None:
     """A ledger may have a million entries; a page looks at one of each account."""
+    [newest] = entries(Balance(Loss(10), Loss(1)))
+    history = ListedHistory([newest])
 
-    def newest_alone() -> Iterator[Entry]:
-        yield from entries(Balance(Loss(10), Loss(1)))
-        raise AssertionError("an earlier entry was taken")
+    assert not notices([OpenAccount("register", None, newest, history)], [], [], Thresholds(), NOW)
+    assert history.looked_at == 0
 
-    assert not notices([OpenAccount("register", None, newest_alone())], [], [], Thresholds(), NOW)
+
+@pytest.mark.parametrize("auditor", [None, "ADR"])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_beginning_is_found_in_few_looks_and_is_that_of_a_walk(auditor: str | None, seed: int) -> None:
+    chance = random.Random(seed)
+    balances, limit, spent = [], 1000, 0
+    for _ in range(300):
+        if chance.random() < 0.02:
+            limit = chance.randrange(1, 1200)
+        else:
+            spent += chance.randrange(7)
+        balances.append(Balance(Loss(limit), Loss(spent)))
+    balances.append(Balance(Loss(spent), Loss(spent)))
+    found = entries(*balances, auditor=auditor)
+    history = ListedHistory(found)
+    reached = [Thresholds().reached(balance.spent, balance.limit) is not None for balance in balances[::-1]]
+    expected = found[reached.index(False) - 1]
+
+    [notice] = notices([OpenAccount("register", auditor, found[0], history)], [], [], Thresholds(), NOW)
+
+    assert notice.since == datetime.fromisoformat(expected.at)
+    assert history.looked_at <= 2 * 20 + 10
 
 
 def test_which_amount_is_spent_is_said() -> None:
