@@ -23,6 +23,11 @@ READ_WITH_RELEASES: Final = 250
 """Releases may be large, and so many are in memory at once."""
 RELEASING: Final[tuple[Kind, ...]] = ("charge", "rehearsal", "watch-skipped")
 """The kinds of entries that have a release."""
+_PLAIN: Final = (
+    "kind", "actor", "population", "dataset", "auditor", "subject", "answer", "epsilon_nano", "delta_nano", "rho_nano",
+)  # fmt: skip
+_WRITTEN: Final = ("cap", "account", "detail")
+"""Columns that hold JSON."""
 EMPTY: Final = LedgerPosition(sequence=0, hash=GENESIS)
 """The head of a ledger without entries."""
 _HEAD = select(ledger_head.c.sequence, ledger_head.c.hash)
@@ -291,6 +296,19 @@ def entry_of_row(row: Row[Any]) -> Entry:
         cap=balance_of_text(row.cap), account=balance_of_text(row.account), detail=json.loads(row.detail),
     )  # fmt: skip
     return Entry(row.sequence, row.at, event, row.nonce, row.previous, row.hash)
+
+
+def document_of_row(row: Row[Any]) -> dict[str, Any]:
+    """The document of the entry that a row holds, as `Entry.document` has it, but with balances as they are stored."""
+    document: dict[str, Any] = {"sequence": row.sequence, "at": row.at, "nonce": row.nonce, "previous": row.previous}
+    for name in _PLAIN:
+        if (value := getattr(row, name)) is not None:
+            document[name] = value
+    for name in _WRITTEN:
+        if (text := getattr(row, name)) is not None:
+            document[name] = json.loads(text)
+    document["hash"] = row.hash
+    return document
 
 
 def _balance_text(balance: Balance | None) -> str | None:

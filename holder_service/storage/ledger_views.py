@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from holder_service.domain.ledger import Balance, Entry, Kind
 from holder_service.domain.spending import Spending
-from holder_service.storage.ledger import balance_of_text, entry_of_row
+from holder_service.storage.ledger import balance_of_text, document_of_row, entry_of_row
 from holder_service.storage.tables import entries
 
 _STEPS: Final = (
@@ -132,10 +132,21 @@ def in_order(
     connection: Connection, which: EntryFilter, *, after: int = 0, upto: int | None, limit: int | None = None
 ) -> list[Entry]:
     """Entries that pass a filter, oldest first, from after one sequence number up to another."""
+    return [entry_of_row(row) for row in connection.execute(_in_order(which, after, upto, limit))]
+
+
+def documents_in_order(
+    connection: Connection, which: EntryFilter, *, after: int, upto: int, limit: int
+) -> list[dict[str, Any]]:
+    """The documents of the same entries, made several times faster."""
+    return [document_of_row(row) for row in connection.execute(_in_order(which, after, upto, limit))]
+
+
+def _in_order(which: EntryFilter, after: int, upto: int | None, limit: int | None) -> Select[Any]:
     query = select(entries).where(entries.c.sequence > after, *which.conditions()).order_by(entries.c.sequence)
     if upto is not None:
         query = query.where(entries.c.sequence <= upto)
-    return [entry_of_row(row) for row in connection.execute(query.limit(limit))]
+    return query.limit(limit)
 
 
 def number_within(connection: Connection, span: timedelta, which: EntryFilter, *, now: datetime) -> int:

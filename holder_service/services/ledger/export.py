@@ -8,17 +8,21 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO, Final, TextIO
 
 from holder_service.services.ledger import reading as ledger_reading
 from holder_service.services.ledger.reading import EVERYTHING
 from holder_service.services.ledger.store import LedgerStore
+from holder_service.storage import ledger_views
 from holder_service.storage.ledger_views import EntryFilter
 from shared.privacy.amounts import format_nano
 
 EXPORT_PAGE_ENTRIES: Final = 1000
 END: Final = "end-of-export"
 MEDIA_TYPES: Final[Mapping[str, str]] = {"csv": "text/csv", "jsonl": "application/jsonl"}
+_AS_LINE: Final = json.JSONEncoder(ensure_ascii=False)
+_IN_CELL: Final = json.JSONEncoder(sort_keys=True)
 COLUMNS: Final = (
     "sequence", "at", "kind", "actor", "population", "dataset", "auditor", "subject", "answer",
     "epsilon", "delta", "rho", "purpose", "limit", "spent", "left", "cap_limit", "cap_spent", "cap_left",
@@ -40,7 +44,7 @@ def json_pages(
 ) -> Iterator[str]:
     """A line for each entry, and the last one, whose kind is "end-of-export"."""
     for page in _pages(store, after=after, upto=upto, which=which):
-        yield "".join(json.dumps(document, ensure_ascii=False) + "\n" for document in page)
+        yield "".join(_AS_LINE.encode(document) + "\n" for document in page)
 
 
 def is_whole(export: BinaryIO) -> bool:
@@ -76,10 +80,11 @@ def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilt
     head = ledger_reading.head(store)
     last = head.sequence if upto is None else min(upto, head.sequence)
     count = 0
-    while page := ledger_reading.page(store, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES, which=which):
-        yield [entry.document() for entry in page]
+    read = partial(store.look_up, ledger_views.documents_in_order, which, upto=last, limit=EXPORT_PAGE_ENTRIES)
+    while page := read(after=after):
+        yield page
         count += len(page)
-        after = page[-1].sequence
+        after = page[-1]["sequence"]
     yield [{"at": at, "kind": END, "detail": {"entries": count, "head": head.model_dump()}}]
 
 
@@ -93,7 +98,7 @@ def _row(document: Mapping[str, Any]) -> list[Any]:
         "purpose": document.get("detail", {}).get("purpose"),
     }
     values = (shown.get(name) or "" for name in COLUMNS)
-    return [json.dumps(value, sort_keys=True) if isinstance(value, dict) else value for value in values]
+    return [_IN_CELL.encode(value) if isinstance(value, dict) else value for value in values]
 
 
 def _amounts(prefix: str, balance: Mapping[str, Any] | None) -> dict[str, str]:

@@ -28,7 +28,7 @@ class _Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Steps:
+class _StepEnds:
     """A population's balance at the end of each step of time up to an entry."""
 
     upto: LedgerPosition = ledger.EMPTY
@@ -42,7 +42,7 @@ class LedgerSums:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._spent = _Spent()
-        self._steps: dict[str, _Steps] = {}
+        self._steps: dict[str, _StepEnds] = {}
 
     def spent_by_purpose(self, connection: Connection) -> dict[SpentOf, Spending]:
         """Return what was charged in all, by population, auditor and purpose; "" is no purpose."""
@@ -66,14 +66,14 @@ class LedgerSums:
             first, characters = ledger_views.first_balance(connection, population)
             if first is None:
                 return []
-            known = self._steps.get(population, _Steps())
+            known = self._steps.get(population, _StepEnds())
             if known.characters != characters or not _is_prefix(connection, known.upto):
-                known = _Steps()
+                known = _StepEnds()
             added = ledger_views.last_balances(
                 connection, population, characters=characters, after=known.upto.sequence, upto=head.sequence
             )
             ends = {**known.ends, **{balance.at[:characters]: balance for balance in added}}
-            self._steps[population] = _Steps(head, characters, ends)
+            self._steps[population] = _StepEnds(head, characters, ends)
         points = {balance.sequence: balance for balance in (first, *ends.values())}
         return [points[sequence].point for sequence in sorted(points)]
 
