@@ -56,7 +56,7 @@ _ENTRIES_AFTER = Prepared(
     select(entries).where(entries.c.sequence > bindparam("after")).order_by(entries.c.sequence).limit(READ_AT_ONCE)
 )
 _ENTRIES_WITH_RELEASES = Prepared(
-    select(entries, *(column.label(f"release_{column.key}") for column in releases.c))
+    select(entries, *(releases.c[name].label(f"release_{name}") for name in StoredRelease.__slots__))
     .outerjoin(releases, (releases.c.id == entries.c.subject) & or_(*(entries.c.kind == kind for kind in RELEASING)))
     .where(entries.c.sequence > bindparam("after"))
     .order_by(entries.c.sequence)

@@ -61,8 +61,9 @@ def find_release(connection: Connection, identity: str) -> StoredRelease | None:
 
 def find_releases(connection: Connection, identities: Sequence[str]) -> dict[str, StoredRelease]:
     """The releases of some identities, by these."""
-    rows = connection.execute(select(releases).where(releases.c.id.in_(identities)))
-    return {row.id: StoredRelease(**row._asdict()) for row in rows}
+    columns = [releases.c[name] for name in StoredRelease.__slots__]
+    rows = connection.execute(select(*columns).where(releases.c.id.in_(identities)))
+    return {release.id: release for release in (StoredRelease(*row) for row in rows)}
 
 
 def find_own(connection: Connection, identity: str, *, auditor: str, dataset: str, kind: Kind) -> StoredRelease | None:

@@ -8,7 +8,6 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, BinaryIO, Final, TextIO
 
 from holder_service.services.ledger import reading as ledger_reading
@@ -80,8 +79,9 @@ def _pages(store: LedgerStore, *, after: int, upto: int | None, which: EntryFilt
     head = ledger_reading.head(store)
     last = head.sequence if upto is None else min(upto, head.sequence)
     count = 0
-    read = partial(store.look_up, ledger_views.documents_in_order, which, upto=last, limit=EXPORT_PAGE_ENTRIES)
-    while page := read(after=after):
+    while page := store.look_up(
+        ledger_views.documents_in_order, which, after=after, upto=last, limit=EXPORT_PAGE_ENTRIES
+    ):
         yield page
         count += len(page)
         after = page[-1]["sequence"]
