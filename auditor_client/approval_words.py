@@ -22,13 +22,13 @@ _NEXT: Final[Mapping[ApprovalState, str]] = {
 
 
 def approval_words(approval: Approval) -> str:
-    """What was asked for what price, what became of it, and what to do."""
+    """Return what was asked for what price, what became of it, and what to do."""
     reason = "" if approval.reason is None else f" The reason given: {readable(approval.reason)}"
     return f"{_asked(approval)}. {state_words(approval)}{reason}"
 
 
 def state_words(approval: Approval) -> str:
-    """What became of a request, and what to do."""
+    """Return what became of a request, and what to do."""
     return _NEXT[approval.state]
 
 

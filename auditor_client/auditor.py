@@ -134,7 +134,7 @@ class Auditor:
         return self._holder.datasets()
 
     def dataset(self, name: str) -> DatasetDescription:
-        """What one dataset declares: its columns with their values, its groups, mechanisms and limits.
+        """Return what one dataset declares: its columns with their values, its groups, mechanisms and limits.
 
         Raises:
             NotFound: The holder has no dataset of that name for this auditor.
@@ -142,7 +142,7 @@ class Auditor:
         return self._holder.dataset(name)
 
     def budget(self, dataset: str) -> Budget:
-        """What was granted, spent and is left, of the people that a dataset is about."""
+        """Return what was granted, spent and is left, of the people that a dataset is about."""
         return self._holder.budget(dataset)
 
     def budgets(self) -> tuple[Budget, ...]:
@@ -161,7 +161,7 @@ class Auditor:
         target_width: float | None = None,
         **keywords: Any,
     ) -> PlannedAudit:
-        """What an audit would cost and how wide its interval would be, for each strategy; spends nothing.
+        """Return what an audit would cost and how wide its interval would be, for each strategy; spends nothing.
 
         Takes and refuses what `audit` does, and instead of ε the `target_width` of the first figure's interval: the
         smallest ε that is expected to reach it is planned. With `until_decided`, what each look would cost and show.
@@ -367,7 +367,7 @@ class Auditor:
         return compare_models(one, other, self._answering, (asking.of_model(first), asking.of_model(second)))
 
     def approvals(self, dataset: str) -> tuple[Approval, ...]:
-        """What you asked about a dataset that a budget officer has to approve first, the oldest first."""
+        """Return what you asked about a dataset that a budget officer has to approve first, the oldest first."""
         return self._holder.approvals(dataset)
 
     def approval(self, dataset: str, approval: str) -> Approval:

@@ -26,7 +26,7 @@ _BELOW: Final = sentence("below {value}")
 _AT_MOST: Final = sentence("at most {value}")
 _ABOVE: Final = sentence("above {value}")
 _AT_LEAST: Final = sentence("at least {value}")
-_NOTHING: Final = said("nothing that it can be")
+_NOTHING: Final = said("none of its possible values")
 _UPPER: Final = ("lt", "le")
 _LOWER: Final = ("gt", "ge")
 
@@ -111,7 +111,7 @@ def value_words(value: Value, digits: int = DIGITS, written: ColumnWords | None 
 
 
 def _condition(predicates: Sequence[Predicate], column: Column | None, digits: int, written: ColumnWords | None) -> str:
-    """What several predicates on one column say together; empty if they exclude nothing."""
+    """Return what several predicates on one column say together; empty if they exclude nothing."""
     tests = {predicate.op for predicate in predicates if predicate.op in MISSING_TESTS}
     compared = [predicate for predicate in predicates if predicate.op not in MISSING_TESTS]
     # A missing value passes a conjunction only if every predicate of it lets missing pass.
@@ -128,7 +128,7 @@ def _condition(predicates: Sequence[Predicate], column: Column | None, digits: i
 
 
 def _known(predicates: Sequence[Predicate], column: Column | None, digits: int, written: ColumnWords | None) -> str:
-    """Which values pass, missing ones aside; empty if all do."""
+    """Return which values pass, missing ones aside; empty if all do."""
     low, high = _bounds(predicates, column)
     admitted, excluded = _listed(predicates, column)
     if admitted is not None:

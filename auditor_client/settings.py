@@ -47,7 +47,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "`auditor login` need not ask you.",
     ),
     "oidc_audience": Setting(
-        "AUDITOR_OIDC_AUDIENCE", "What your tokens are for, where that is no address of the holder's own."
+        "AUDITOR_OIDC_AUDIENCE", "The audience of your tokens, if it is not one of the holder's own addresses."
     ),
     "state": Setting("AUDITOR_STATE", "The private folder of sign-ins; `~/.local/state/pafer`."),
     "receipts": Setting("AUDITOR_RECEIPTS", "The folder of receipts and pinned keys, one for each holder; `receipts`."),
@@ -182,7 +182,7 @@ class AuditorSettings(BaseModel):
             return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "pafer"
         except RuntimeError as error:
             raise SettingsRefused(
-                "Your key is not set, and there is no home directory that a sign-in could be in: set "
+                "Your key is not set, and this user does not have a home directory for a sign-in. Set "
                 f"{SETTINGS['api_key'].variable} or {SETTINGS['state'].variable}."
             ) from error
 

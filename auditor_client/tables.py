@@ -22,7 +22,7 @@ _APPROVED_FIRST: Final = (
     "Whatever you ask anew is answered once a budget officer of the holder has approved it; a request stands {days} "
     "days."
 )
-_AGGREGATE: Final = "It is an aggregate table: rows stand for several people, who have no keys to link values to."
+_AGGREGATE: Final = "It is an aggregate table: rows stand for several people, who do not have keys to link values to."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def _public_number(dataset: DatasetDescription) -> str:
 
 
 def dataset_table(dataset: DatasetDescription) -> Table:
-    """What a dataset declares: who it is about, what is protected, and its columns."""
+    """Return what a dataset declares: who it is about, what is protected, and its columns."""
     version = "no records yet" if dataset.version is None else f"version {dataset.version} of the records"
     mechanisms, limits = ", ".join(dataset.mechanisms), dataset.limits
     people = "" if dataset.population == dataset.name else f" about the people of {dataset.population}"
@@ -68,7 +68,7 @@ def dataset_table(dataset: DatasetDescription) -> Table:
 
 
 def budget_table(budgets: Sequence[Budget]) -> Table:
-    """What was granted, spent and is left, of each population; before it what to act on."""
+    """Return what was granted, spent and is left, of each population; before it what to act on."""
     return Table(
         tuple(sentence for account in budgets for sentence in budget_notices(account, datetime.now(UTC))),
         ("Auditor", "Population", "Granted", "Spent", "Left", "Until"),
@@ -87,7 +87,7 @@ def budget_table(budgets: Sequence[Budget]) -> Table:
 
 
 def budget_notices(account: Budget, now: datetime) -> tuple[str, ...]:
-    """That most of an account is spent, or that it ends soon: from the account itself, and so of nobody else's."""
+    """Say that most of an account is spent, or that it ends soon: from the account itself, and so of nobody else's."""
     end, people = account.expires, f"the people of {account.population}"
     if account.rehearsal_of is not None or has_ended(account, now):
         return ()
@@ -113,7 +113,7 @@ def has_ended(account: Budget, now: datetime) -> bool:
 
 
 def _rehearsal(dataset: DatasetDescription) -> tuple[str, ...]:
-    """That its people are invented, if they are, and how."""
+    """Say that its people are invented, if they are, and how."""
     rehearsal = dataset.rehearsal
     if rehearsal is None:
         return ()

@@ -45,7 +45,7 @@ def loss_words(loss: Loss) -> str:
 
 
 def asked_words(loss: Loss) -> str:
-    """What an answer is asked at, in words: "ε = 0.1", or "ρ = 0.005"."""
+    """Return what an answer is asked at, in words: "ε = 0.1", or "ρ = 0.005"."""
     return _amount("ε", loss.epsilon_nano) if loss.rho_nano is None else _amount("ρ", loss.rho_nano)
 
 

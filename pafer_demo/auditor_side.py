@@ -53,7 +53,7 @@ class DemoAudit:
 
 
 def questions(data: OpenData) -> tuple[tuple[str, ...], ...]:
-    """What the tree is asked: each sensitive column by itself, then all together."""
+    """Return what the tree is asked: each sensitive column by itself, then all together."""
     columns = data.declaration.table.sensitive
     return (*((column,) for column in columns), columns)
 

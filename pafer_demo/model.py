@@ -46,7 +46,7 @@ def scorecard(data: OpenData) -> Pipeline:
 
 
 def decisions_by_hand(model: Any, data: OpenData) -> pd.DataFrame:
-    """What an office decided about most of the people: mostly as a model would, and now and then otherwise.
+    """Return what an office decided about most of the people: mostly as a model would, and now and then otherwise.
 
     Returns:
         The person key, and "granted" or "refused".

@@ -19,7 +19,8 @@ from shared.contract.schema import Column, Schema
 
 EDGES_MAX: Final = 256
 NO_SCORE: Final = (
-    "Bands are of a score: give a model that adds up a number, or a column of numbers (`decision`, `above`)."
+    "Bands divide a score, and this request does not have one. Give a model that adds up a number, or name a "
+    "column of numbers (`decision`, `above`)."
 )
 ADDITIVE: Final = ("laplace", "gaussian")
 RULES: Final = "rules"
@@ -38,13 +39,17 @@ def banded(request: AuditRequest, tree: Tree, schema: Schema) -> tuple[AuditRequ
         QuestionRefused: The tree tests something else, there are too many edges, or the strategy puts bands together.
     """
     if request.by is not None:
-        raise QuestionRefused("Bands of a score are asked of everybody: leave `by` or the bands out.")
+        raise QuestionRefused(
+            "Bands of a score count everybody, so they cannot be combined with `by`. Leave out one of the two."
+        )
     if request.strategy not in (AUTO, RULES):
-        raise QuestionRefused(f"Bands have a cell each: leave `strategy` {request.strategy!r} out.")
+        raise QuestionRefused(
+            f"Bands have a cell each, so a strategy does not apply. Leave out `strategy` {request.strategy!r}."
+        )
     if PARITY not in request.metrics:
-        raise QuestionRefused(f"Bands count everybody: ask for {PARITY}, alone or with other figures.")
+        raise QuestionRefused(f"Bands count everybody, so the metrics must include {PARITY}. Add it.")
     if request.mechanism not in ADDITIVE:
-        raise QuestionRefused(f"Bands need noise that is added: ask with {' or '.join(ADDITIVE)}.")
+        raise QuestionRefused(f"Bands need a mechanism that adds noise. Use {' or '.join(ADDITIVE)}.")
     column = score_of(tree.rules(), schema)
     edges = sorted({*map(float, request.edges or ()), *_thresholds(tree, column)})
     if not 1 <= len(edges) <= EDGES_MAX:
@@ -70,8 +75,8 @@ def require_counted(inquiry: Inquiry) -> None:
     """
     if inquiry.counts_first_group_alone:
         raise QuestionRefused(
-            "Under this dataset's relation the holder counts one of two groups, and bands need both: leave them out, "
-            "or name sensitive columns that make more groups."
+            "Under this dataset's relation the holder counts one of two groups, but bands need both. Leave the "
+            "bands out, or name sensitive columns with more groups."
         )
 
 
@@ -98,7 +103,7 @@ def chosen_edge(inquiry: Inquiry) -> float | None:
 
 
 def _thresholds(tree: Tree, column: Column) -> Iterator[float]:
-    """Where decisions change, as the largest value on the lower side."""
+    """Yield where decisions change, as the largest value on the lower side."""
     for predicate in itertools.chain.from_iterable(rule.rule.all_of for rule in tree.rules()):
         if not isinstance(predicate.value, int | float) or predicate.op not in ("lt", "le", "gt", "ge"):
             raise QuestionRefused(NO_SCORE)

@@ -52,7 +52,7 @@ def rules_from(inquiry: Inquiry) -> int | None:
 
 
 def counted(inquiry: Inquiry, count: Callable[[Cell], int]) -> Assumption:
-    """What is assumed, with the number of people and the share accepted as the auditor's own data have them."""
+    """Return what is assumed, with the number of people and the share accepted as the auditor's own data have them."""
     accepting = [rule.rule for rule in inquiry.rules if rule.favourable]
     everybody, accepted = (
         count(Cell(id="own", any_of=tuple(inquiry.restricted(rule, None) for rule in rules)))
@@ -66,7 +66,7 @@ def counted(inquiry: Inquiry, count: Callable[[Cell], int]) -> Assumption:
 
 
 def _strategy_for(inquiry: Inquiry, people: int) -> str:
-    """What is right for so many people."""
+    """Return what is right for so many people."""
     if inquiry.request.mechanism == "exponential":
         return "verdict"
     request, groups = inquiry.request, len(inquiry.groups)

@@ -34,9 +34,13 @@ class GroupTotals(BaseModel):
     def model_post_init(self, _: Any) -> None:
         """Check the ranges."""
         if all(one == UNKNOWN for one in self.people):
-            raise QuestionRefused("The group totals (`group_totals`) say nothing of any group.")
+            raise QuestionRefused(
+                "The group totals (`group_totals`) are empty. Give the total of at least one group, or leave them out."
+            )
         if not all(0 <= least <= (COUNT_MAX if most is None else most) <= COUNT_MAX for least, most in self.people):
-            raise QuestionRefused("A group's total is zero people or more, and at least no more than at most.")
+            raise QuestionRefused(
+                "A group's total must be zero people or more, and its lower bound at most its upper bound."
+            )
 
     @property
     def bounds(self) -> SizeBounds:
@@ -45,7 +49,7 @@ class GroupTotals(BaseModel):
         return SizeBounds(tuple(least for least, _ in self.people), mosts)
 
     def assumed(self, assumption: Assumption) -> Assumption:
-        """What is assumed, with the groups' sizes as they are known: of a range the middle."""
+        """Return what is assumed, with the groups' sizes as they are known: of a range the middle."""
         shares = assumption.shares or (1.0,) * len(self.people)
         if len(shares) != len(self.people):
             return assumption  # which is refused where it is used

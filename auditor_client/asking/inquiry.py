@@ -95,8 +95,8 @@ class Inquiry:
         _ = self.scope, self.groups, self.reference, self.label, self.strata  # refuses what the dataset lacks
         if self.labelled and self.label is None:
             raise QuestionRefused(
-                "The dataset declares no label, and this figure compares the decisions with one: "
-                "name a column that is one (`label`)."
+                "The dataset does not declare a label, but this figure compares decisions with one. Name the "
+                "label's column (`label`)."
             )
         self._check_totals()
 
@@ -108,8 +108,8 @@ class Inquiry:
             raise QuestionRefused(f"There are {len(self.groups)} groups: give what is known of each (`group_totals`).")
         if not OF_EVERYBODY & set(self.metrics):
             raise QuestionRefused(
-                "Group totals (`group_totals`) are of everybody in a group, and this figure is about those of one "
-                "label, or the accepted: ask for statistical-parity too, or leave them out."
+                "Group totals (`group_totals`) count everybody in a group, but this figure is about people of "
+                "one label, or accepted people. Add the metric statistical-parity, or leave the totals out."
             )
 
     @property
@@ -135,7 +135,8 @@ class Inquiry:
         ]
         if found[0].column in splitting:
             raise QuestionRefused(
-                f"Column {found[0].column!r} is compared already: it cannot be what groups are compared within (`by`)."
+                f"Column {found[0].column!r} is compared already, so it cannot be the column within which groups "
+                "are compared (`by`). Name another column."
             )
         return found
 
@@ -195,7 +196,10 @@ class Inquiry:
             raise QuestionRefused(no_such(f"sensitive column of dataset {self.dataset.name!r}", unknown[0], declared))
         groups = self.dataset.table.groups(self.request.sensitive)
         if len(groups) < 2:
-            raise QuestionRefused("Parity compares groups: name sensitive columns with at least two values.")
+            raise QuestionRefused(
+                "Parity compares groups, and these columns make only one. Name sensitive "
+                "columns with at least two values."
+            )
         return groups
 
     @cached_property
@@ -210,7 +214,10 @@ class Inquiry:
             return next((column for column in self.dataset.columns if column.label), None)
         column = column_named(self.request.label, self.schema, "label")
         if column.type != "boolean":
-            raise QuestionRefused(f"Column {column.name!r} is of type {column.type}: a label is boolean.")
+            raise QuestionRefused(
+                f"Column {column.name!r} is of type {column.type}, but a label must be boolean. "
+                "Name a boolean column (`label`)."
+            )
         return column
 
     @property

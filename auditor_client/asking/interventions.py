@@ -29,7 +29,7 @@ _KINDS: Final[dict[str, Intervention]] = {
 
 
 def declared_intervention(request: AuditRequest, dataset: DatasetDescription) -> Intervention | None:
-    """What the dataset declares of the column of decisions that a request names; None if nothing."""
+    """Return what the dataset declares of the column of decisions that a request names; None if nothing."""
     if request.decision is None or dataset.metadata is None:
         return None
     words = dataset.metadata.columns.get(request.decision)
@@ -47,8 +47,8 @@ def of_intervention(request: AuditRequest, dataset: DatasetDescription) -> Audit
         kind = _KINDS.get(metric)
         if None not in (kind, intervention) and kind != intervention:
             raise QuestionRefused(
-                f"The metric {metric} counts the errors of {kind} decisions, and this one is {intervention}: ask for "
-                f"{' or '.join(other for other, of_other in _KINDS.items() if of_other == intervention)}."
+                f"The metric {metric} counts the errors of {kind} decisions, but this decision is {intervention}. "
+                f"Use {' or '.join((other for other, of_other in _KINDS.items() if of_other == intervention))}."
             )
     if intervention != "punitive" or request.metrics[0] != PARITY:
         return request.changed(intervention=intervention)

@@ -38,7 +38,9 @@ def settled(request: AuditRequest, dataset: DatasetDescription) -> AuditRequest:
     """
     version = dataset.version if request.version is None else request.version
     if version is None:
-        raise QuestionRefused(f"Dataset {dataset.name!r} has no records yet. Ask the holder's administrator.")
+        raise QuestionRefused(
+            f"The records of dataset {dataset.name!r} are not loaded yet. Ask the holder's administrator."
+        )
     if not request.sensitive:
         raise QuestionRefused(f"Name the `sensitive` columns, of {', '.join(dataset.sensitive)}.")
     return of_intervention(request, dataset).changed(version=version, **_spending(request, dataset))
@@ -97,12 +99,14 @@ def _spending(request: AuditRequest, dataset: DatasetDescription) -> dict[str, A
     if (request.delta is not None and mechanism != "gaussian") or (
         request.upper is not None and mechanism != "exponential"
     ):
-        raise QuestionRefused("`delta` belongs to the mechanism gaussian alone, and `upper` to exponential alone.")
+        raise QuestionRefused(
+            "`delta` applies only to the mechanism gaussian, and `upper` only to exponential. Leave the other one out."
+        )
     if request.rho is not None:
         return _spending_rho(request, dataset)
     if mechanism == "randomised_response":
         if request.epsilon is not None:
-            raise QuestionRefused("Randomised response costs nothing: leave `epsilon` out.")
+            raise QuestionRefused("Randomised response does not cost a privacy loss. Leave `epsilon` out.")
         return {"mechanism": mechanism}
     if request.epsilon is None:
         raise QuestionRefused(f"Mechanism {mechanism!r} needs `epsilon`, such as 0.1.")
@@ -125,7 +129,7 @@ def _spending_rho(request: AuditRequest, dataset: DatasetDescription) -> dict[st
         )
     if request.epsilon is not None or request.delta is not None or request.mechanism not in (None, "gaussian"):
         raise QuestionRefused(
-            "`rho` stands instead of `epsilon` and `delta`, and is of the mechanism gaussian alone: leave them out."
+            "`rho` replaces `epsilon` and `delta`, and applies only to the mechanism gaussian. Leave the others out."
         )
     rho_nano = _amount("rho", request.rho or "", RHO_NANO_MIN, RHO_NANO_MAX)
     return {"mechanism": "gaussian", "rho": format_nano(rho_nano)}
@@ -162,4 +166,6 @@ def _amount(name: str, text: str, low: int, high: int) -> int:
         raise QuestionRefused(f"`{name}`: {error}") from error
     if low <= nano <= high:
         return nano
-    raise QuestionRefused(f"`{name}` lies between {format_nano(low)} and {format_nano(high)}; not at {text}.")
+    raise QuestionRefused(
+        f"`{name}` is {text}, but must lie between {format_nano(low)} and {format_nano(high)}. Change it."
+    )

@@ -54,7 +54,7 @@ class OwnData:
         return len(self._table.frame)
 
     def count(self, cell: Cell) -> int:
-        """How many people a cell applies to, each counted once.
+        """Return how many people a cell applies to, each counted once.
 
         Raises:
             QuestionRefused: A column is missing, or holds a value that the dataset does not declare.
@@ -69,7 +69,9 @@ class OwnData:
         """
         values = self._values(column).dropna().to_numpy(dtype=np.float64)
         if not len(values) or values.min() == values.max():
-            raise QuestionRefused(f"Your data hold too few different values of {column.name!r} for bands: name edges.")
+            raise QuestionRefused(
+                f"Your data have too few different values of {column.name!r} for bands. Name the edges."
+            )
         edges = np.unique(np.quantile(values, np.arange(1, bands) / bands, method="inverted_cdf"))
         return tuple(edges[edges < values.max()].tolist())
 
@@ -88,7 +90,7 @@ class OwnData:
         return everybody
 
     def _satisfies(self, predicate: Predicate) -> BoolArray:
-        """Whom a predicate matches, as `Predicate.matches` says it."""
+        """Return whom a predicate matches, as `Predicate.matches` says it."""
         values = self._values(self._schema.by_name[predicate.column])
         missing: BoolArray = pd.isna(values).to_numpy()
         if predicate.op in MISSING_TESTS:
@@ -117,8 +119,8 @@ class _TypedTable:
             close = closest(column.name, map(str, self.frame))
             meant = "" if close is None else f" Did you mean {close!r}? Name it as the dataset does."
             raise QuestionRefused(
-                f"Your data have no column {column.name!r}, which the question names: supports cannot be "
-                f"counted.{meant}"
+                f"Your data do not have the column {column.name!r}, which the request names, so supports cannot "
+                f"be counted.{meant}"
             )
         if column not in self._typed:
             self._typed[column] = _typed(self.frame[column.name], column)
@@ -152,7 +154,9 @@ def _typed(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
     try:
         numbers = pd.to_numeric(values)
     except (ValueError, TypeError) as error:
-        raise QuestionRefused(f"Column {column.name!r} of your data holds something that is no number.") from error
+        raise QuestionRefused(
+            f"Column {column.name!r} of your data has a value that is not a number. Correct the value."
+        ) from error
     return numbers
 
 
@@ -160,8 +164,8 @@ def _require_known(values: "pd.Series[Any]", known: set[str], column: Column) ->
     unknown = set(values.dropna().unique()) - known
     if unknown:
         raise QuestionRefused(
-            f"Column {column.name!r} of your data holds {min(map(str, unknown))!r}, which the dataset does not "
-            "declare: supports cannot be counted."
+            f"Column {column.name!r} of your data has the value {min(map(str, unknown))!r}, which the dataset "
+            "does not declare, so supports cannot be counted. Correct or remove it."
         )
 
 

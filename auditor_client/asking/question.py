@@ -129,7 +129,10 @@ def crossed_questions(first: Question, second: Question) -> tuple[Question, Ques
     """
     columns = {held.column.name: held for held in (*second.source.columns, *first.source.columns)}
     if first.source.decided != second.source.decided or not set(second.source.columns) <= set(columns.values()):
-        raise QuestionRefused("The models decide about other people, or their scores share a name.")
+        raise QuestionRefused(
+            "The two models decide about different people, or their scores share a name. Give "
+            "models that decide about the same people."
+        )
 
     def beside(one: Question, other: Question) -> Question:
         source = one.source.model_copy(update={"columns": tuple(columns.values())})
@@ -143,7 +146,9 @@ def _stability_rules(
 ) -> tuple[DecisionRule, ...]:
     """The rules that say whose decision is stable."""
     if source.columns:
-        raise QuestionRefused("Stability is of a tree or a list over the dataset's own columns, not of a score.")
+        raise QuestionRefused(
+            "Stability needs a tree or a rule list over the dataset's own columns, but this model is a score."
+        )
     return stability_tree(tree, dataset.table, request.reach, request.free or ()).rules()
 
 

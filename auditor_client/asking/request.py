@@ -80,11 +80,11 @@ def _amount(given: Any) -> Any:
         return value
     try:
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            raise InvalidAmount("It is no number.")
+            raise InvalidAmount("It is not a number.")
         text = format(Decimal(repr(value)) if isinstance(value, float) else Decimal(value), "f")
         parse_nano(text)
     except InvalidAmount as error:
-        raise QuestionRefused(f"{given!r} is no amount: {error}") from error
+        raise QuestionRefused(f"{given!r} is not an amount: {error}") from error
     return text
 
 
@@ -92,7 +92,7 @@ def _require_amount(name: str, text: str | None) -> None:
     try:
         _ = text is None or parse_nano(text)
     except InvalidAmount as error:
-        raise QuestionRefused(f"`{name}`: {text!r} is no amount. {error}") from error
+        raise QuestionRefused(f"`{name}`: {text!r} is not an amount. {error}") from error
 
 
 AmountText = Annotated[str | None, BeforeValidator(_amount)]
@@ -233,7 +233,7 @@ class AuditRequest(BaseModel):
         "smaller epsilon. Both releases together then cost the epsilon of this request.",
     )
     assumption: Assumption = Field(
-        default=Assumption(), description="What is supposed of the people: strategy auto and forecasts rest on it."
+        default=Assumption(), description="Assumptions about the people, for strategy auto and for forecasts."
     )
 
     known_totals: GroupTotals | None = Field(default=None, exclude_if=_is_none)
@@ -249,17 +249,21 @@ class AuditRequest(BaseModel):
         if not self.metrics or len(set(self.metrics)) != len(self.metrics):
             raise QuestionRefused(f"Name `metrics`, each once, of {', '.join(METRICS)}.")
         if self.above is not None and not math.isfinite(self.above):
-            raise QuestionRefused("What favourable scores lie `above` is a finite number.")
+            raise QuestionRefused("`above` must be a finite number.")
         if STABILITY in self.metrics and (self.metrics != (STABILITY,) or self.edges is not None):
-            raise QuestionRefused("Stability asks about other rules than the model's own: ask for it by itself.")
+            raise QuestionRefused(
+                "Stability changes the model's rules, so it cannot be combined with other metrics. Request it alone."
+            )
         if (STABILITY in self.metrics) != bool(self.within or self.free):
             raise QuestionRefused(
-                f"The metric {STABILITY} goes with a distance (`within`, such as age=2) or a `free` column."
+                f"The metric {STABILITY} needs a distance (`within`, such as age=2) or a `free` column. Give one."
             )
         if self.by is not None and self.edges is not None:
-            raise QuestionRefused("Bands of a score are asked of everybody: leave `edges` or `by` out.")
+            raise QuestionRefused(
+                "Bands of a score count everybody, so `edges` cannot be combined with `by`. Leave out one of the two."
+            )
         if self.edges is not None and not (self.edges and all(map(math.isfinite, self.edges))):
-            raise QuestionRefused("Edges of bands (`edges`) are finite numbers.")
+            raise QuestionRefused("Edges of bands (`edges`) must be finite numbers.")
         return self
 
     @property
@@ -275,7 +279,9 @@ class AuditRequest(BaseModel):
             try:
                 reach[column.strip()] = float(distance)
             except ValueError:
-                raise QuestionRefused(f"{text!r} is no distance: write a column and a number, such as age=2.") from None
+                raise QuestionRefused(
+                    f"{text!r} is not a distance. Write a column and a number, such as age=2."
+                ) from None
         return reach
 
     @property

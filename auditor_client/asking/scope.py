@@ -77,8 +77,8 @@ def _conditions(text: str, schema: Schema) -> list[Predicate]:
         return [_either([_condition(clause, schema, text) for clause in choices[0]], text)]
     if any(len(choice) > 1 for choice in choices):
         raise QuestionRefused(
-            f'`where` {text!r} has "and" beside "or": write "region in (North, South) and age >= 18", or give what '
-            "is to hold together as several conditions (`where` more than once)."
+            f'`where` {text!r} mixes "and" with "or", which is ambiguous. Write "region in (North, South) and age '
+            '>= 18", or repeat `where` for each condition.'
         )
     return [_condition(clause, schema, text) for clause in clauses]
 
@@ -104,8 +104,8 @@ def _either(conditions: list[Predicate], text: str) -> Predicate:
     same = all(one.column == first.column and one.op in ("eq", "in") and not one.or_missing for one in conditions)
     if not same:
         raise QuestionRefused(
-            f'`where` {text!r}: "or" joins values of one column, as "region = North or region = South" does. A scope '
-            "is what all its conditions say: ask about each part by itself."
+            f'`where` {text!r}: "or" may only join values of one column, as in "region = North or region = '
+            'South". Request each part separately.'
         )
     values = tuple(dict.fromkeys(value for one in conditions for value in one.operands))
     return Predicate.model_validate({"column": first.column, "op": "in", "values": values})
@@ -139,8 +139,8 @@ def _condition(clause: Sequence[Token], schema: Schema, text: str) -> Predicate:
     first = next((index for index in operators if index > 0), None)
     if first is None:
         raise QuestionRefused(
-            f'`where` {text!r} has no comparison where one should be. Write conditions such as "age >= 18" or '
-            '"region in (North, South)", joined by "and"; put names and values that hold these words into quotes.'
+            f'`where` {text!r} lacks a comparison. Write conditions such as "age >= 18" or "region in (North, '
+            'South)", joined by "and". Put names and values that contain these words into quotes.'
         )
     name, rest = _text(clause[:first], text), list(clause[first + 1 :])
     column = schema.by_name.get(name)
@@ -173,7 +173,7 @@ def _predicate(column: Column, operator: str, tokens: list[Token], or_missing: b
 
 
 def _value(column: Column, tokens: Sequence[Token], text: str) -> bool | int | float | str:
-    """What a column is compared with, as the column's type has it."""
+    """Return what a column is compared with, as the column's type has it."""
     written = _text(tokens, text)
     if column.type == "category":
         if normalise(written) in column.category_indices:

@@ -22,10 +22,9 @@ from shared.contract.schema import Column, Schema
 from shared.scores.columns import DerivedColumn, extended
 from shared.wire.problems import PlanRefused
 
-_ONE_OF_TWO: Final = "Give a model, or name the column that holds the decisions (`decision`): one of the two."
+_ONE_OF_TWO: Final = "Give either a model or the column with the decisions (`decision`), not both or neither."
 _ONE_OF_TWO_STAGES: Final = (
-    "A `chain` with the stage model needs a model, and a chain of columns alone has none: give a model exactly where "
-    "the chain names model."
+    "A model and the stage `model` of a `chain` belong together. Give a model exactly if the chain names `model`."
 )
 
 
@@ -130,7 +129,7 @@ def _require_declared(scores: Iterable[DerivedColumn], dataset: DatasetDescripti
             score.check(dataset.table)
     except PlanRefused as error:
         raise ModelRefused(
-            f"{error} A score follows from columns that the dataset declares; only a tree may name linked ones."
+            f"{error} A score can use only columns that the dataset declares; only a tree may use linked columns."
         ) from error
 
 
@@ -138,7 +137,9 @@ def _decisions(request: AuditRequest, schema: Schema) -> ReadModel:
     """The decisions in a column as a tree of one split."""
     column = column_named(str(request.decision), schema, "decision")
     if request.columns is not None:
-        raise QuestionRefused("Only a model has inputs: leave `columns` out.")
+        raise QuestionRefused(
+            "`columns` names the inputs of a model, but the request does not have a model. Leave `columns` out."
+        )
     return ReadModel(_decision_tree(column, request), decided=decided(column))
 
 
@@ -152,7 +153,8 @@ def chain_columns(request: AuditRequest, schema: Schema) -> tuple[Column | None,
     chain = request.chain or ()
     if not STAGES_MIN <= len(chain) <= STAGES_MAX or len(set(chain)) != len(chain):
         raise QuestionRefused(
-            f"A `chain` names from {STAGES_MIN} to {STAGES_MAX} stages, each once; not {', '.join(chain) or 'none'}."
+            f"A `chain` must name {STAGES_MIN} to {STAGES_MAX} stages, each once, but it is "
+            f"{', '.join(chain) or 'none'}. Correct the list."
         )
     return tuple(None if name == MODEL else _stage_column(name, schema) for name in chain)
 
@@ -171,12 +173,12 @@ def _first_stage(request: AuditRequest, schema: Schema) -> ReadModel:
     """The first stage of a chain without a model, as a tree of one split: it says who is decided about."""
     first = chain_columns(request, schema)[0]
     if first is None:
-        raise TypeError("A chain with a model is read from the model.")
+        raise TypeError("A chain with a model can only be read from the model. Give the model.")
     return ReadModel(of_values(first, [True]), decided=decided(first))
 
 
 def _decided_in_chain(read: ReadModel, request: AuditRequest, schema: Schema) -> tuple[Predicate, ...]:
-    """Whom a chain is about: those about whom its first stage decides.
+    """Return whom a chain is about: those about whom its first stage decides.
 
     Raises:
         QuestionRefused: A model that decides at a later stage does not decide about everybody.
@@ -186,8 +188,8 @@ def _decided_in_chain(read: ReadModel, request: AuditRequest, schema: Schema) ->
         return read.decided
     if read.decided:
         raise QuestionRefused(
-            "The model decides only about people who have a value in all of its inputs: name it as the first stage of "
-            "the `chain`, or give a model that decides about everybody."
+            "The model decides only about people who have a value in all of its inputs. Name it as the first "
+            "stage of the `chain`, or give a model that decides about everybody."
         )
     return decided(first)
 
@@ -197,11 +199,13 @@ def _decision_tree(column: Column, request: AuditRequest) -> Tree:
     if column.ordered:
         if request.above is None or request.favourable is not None:
             raise QuestionRefused(
-                f"Column {name!r} holds numbers: say above which number the decision is favourable (`above`)."
+                f"Column {name!r} has numbers. Give the number above which the decision is favourable (`above`)."
             )
         return above(name, request.above, favourable=(f"above {request.above:g}", f"at most {request.above:g}"))
     if request.above is not None:
-        raise QuestionRefused(f"Column {name!r} holds no numbers: name its `favourable` values, and leave `above` out.")
+        raise QuestionRefused(
+            f"Column {name!r} does not have numbers. Name its `favourable` values, and leave `above` out."
+        )
     values = column.values
     wanted = request.favourable
     texts = {_text(value): value for value in values}

@@ -51,8 +51,8 @@ def ends_well(request: AuditRequest) -> bool:
     """
     if request.intervention is None:
         raise QuestionRefused(
-            "Say whether people want to reach the end of the chain (`intervention`): assistive for a job or a grant, "
-            "punitive for a control or a fine."
+            "The chain does not say whether reaching its end is good. Set `intervention`: assistive for a job or "
+            "a grant, punitive for a control or a fine."
         )
     return request.intervention == "assistive"
 
@@ -86,8 +86,8 @@ def require_chain_counted(inquiry: Inquiry) -> None:
     """
     if inquiry.counts_first_group_alone:
         raise QuestionRefused(
-            "Under this dataset's relation the holder counts one of two groups, and a `chain` needs both: ask about "
-            "each stage by itself (`decision`), or name sensitive columns that make more groups."
+            "Under this dataset's relation the holder counts one of two groups, but a `chain` needs both. Audit "
+            "each stage separately (`decision`), or name sensitive columns with more groups."
         )
 
 
@@ -105,8 +105,8 @@ def contradicting(inquiry: Inquiry) -> Cell:
     chain = inquiry.request.chain or ()
     if MODEL in chain[1:]:
         raise QuestionRefused(
-            "Who contradicts the order of a chain is counted where the model decides at its first stage, or at none: "
-            "leave `contradictions` out."
+            "People who contradict the order of a chain can be counted only if the model decides at its first "
+            "stage or not at all. Leave `contradictions` out."
         )
     schema, rules = inquiry.schema, []
     for reached in range(len(chain) - 1):
@@ -126,23 +126,28 @@ def _require_combines(request: AuditRequest) -> None:
     beside = {"decision": request.decision, "edges": request.edges, "by": request.by, "label": request.label}
     for name, value in beside.items():
         if value is not None:
-            raise QuestionRefused(f"A chain is not asked with `{name}`: leave it or the `chain` out.")
+            raise QuestionRefused(f"A chain cannot be combined with `{name}`. Leave out one of the two.")
     if request.above is not None and MODEL not in (request.chain or ()):
         raise QuestionRefused("The stages of a chain are boolean: leave `above` out.")
     if request.favourable is not None and MODEL not in (request.chain or ()):
         raise QuestionRefused("The stages of a chain are reached where they are true: leave `favourable` out.")
     if request.strategy not in (AUTO, RULES):
-        raise QuestionRefused(f"The stages of a chain have a cell each: leave `strategy` {request.strategy!r} out.")
+        raise QuestionRefused(
+            "The stages of a chain have a cell each, so a strategy does not apply. Leave out "
+            f"`strategy` {request.strategy!r}."
+        )
     if not OF_DECISIONS_OF_ALL.issuperset(request.metrics):
-        raise QuestionRefused(f"A chain counts everybody: ask for {', '.join(sorted(OF_DECISIONS_OF_ALL))}.")
+        raise QuestionRefused(f"A chain counts everybody. Use the metrics {', '.join(sorted(OF_DECISIONS_OF_ALL))}.")
     if request.refines is not None:
-        raise QuestionRefused("The answer about a chain is not refined: leave `refines` or the `chain` out.")
+        raise QuestionRefused("The answer about a chain cannot be refined. Leave out `refines` or the `chain`.")
     if request.mechanism not in ADDITIVE:
-        raise QuestionRefused(f"A chain needs noise that is added: ask with {' or '.join(ADDITIVE)}.")
+        raise QuestionRefused(f"A chain needs a mechanism that adds noise. Use {' or '.join(ADDITIVE)}.")
     if request.contradictions is not None and request.rho is not None:
-        raise QuestionRefused("Contradictions are counted at an epsilon of their own: ask with `epsilon`, not `rho`.")
+        raise QuestionRefused(
+            "Contradictions are counted with an epsilon of their own. Give `epsilon` instead of `rho`."
+        )
     if request.known_totals is not None:
-        raise QuestionRefused("The figures of a chain use no group totals: leave `group_totals` out.")
+        raise QuestionRefused("The figures of a chain do not use group totals. Leave `group_totals` out.")
 
 
 def _of_column(column: Column, *, everybody: bool) -> Stage:

@@ -83,7 +83,10 @@ def _column(by: str, schema: Schema) -> tuple[Column, tuple[float, ...] | None]:
         raise QuestionRefused(f"`by`: {no_such('column', name, schema.by_name)}")
     if not column.ordered:
         if given:
-            raise QuestionRefused(f"Column {column.name!r} has values, and no bands: write `by` {column.name} alone.")
+            raise QuestionRefused(
+                f"Column {column.name!r} has values instead of numbers, so bands do not apply. "
+                f"Write `by` {column.name} alone."
+            )
         return column, None
     try:
         starts = tuple(map(float, given.split(","))) if given else tuple(column.bands_from or ())
@@ -92,8 +95,7 @@ def _column(by: str, schema: Schema) -> tuple[Column, tuple[float, ...] | None]:
         raise QuestionRefused(f"`by` {by!r}: {error}") from error
     if not starts:
         raise QuestionRefused(
-            f"Column {column.name!r} holds numbers: say where the bands begin that are its strata, such as "
-            f"{column.name}=25,45."
+            f"Column {column.name!r} has numbers. State where its bands begin, such as {column.name}=25,45."
         )
     return column, plain_starts(starts)
 

@@ -61,13 +61,13 @@ def _require_a_question(inquiry: Inquiry) -> None:
     favourable = sum(rule.favourable for rule in inquiry.rules)
     if not favourable:
         raise EstimationRefused(
-            "No leaf of the tree is favourable: it accepts nobody, whoever they are, so there is no ratio and nothing "
-            "to ask. Name the model's favourable class if it has one."
+            "No leaf of the tree is favourable: it accepts nobody, so the ratio is not defined. Name the model's "
+            "favourable class if it has one."
         )
     if favourable == len(inquiry.rules) and inquiry.metrics != (PREDICTIVE,):
         raise EstimationRefused(
-            "Every leaf of the tree is favourable: it accepts everybody, whoever they are, so the ratio is 1 and "
-            "there is nothing to ask. Predictive parity alone could be asked."
+            "Every leaf of the tree is favourable: it accepts everybody, so the ratio is 1 without a request. "
+            "Only predictive parity can be requested."
         )
 
 
@@ -102,8 +102,8 @@ def _pafer(inquiry: Inquiry) -> Iterator[Batch]:
     """The paper's: everybody with half the loss, each favourable rule with the other half."""
     if {FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE} & set(inquiry.metrics):
         raise QuestionRefused(
-            f"Strategy pafer does not count the refused, whom {FALSE_DISCOVERY_RATE} and {FALSE_OMISSION_RATE} are "
-            "about: ask with strategy verdict or rules."
+            f"Strategy pafer does not count refused people, but {FALSE_DISCOVERY_RATE} and {FALSE_OMISSION_RATE} "
+            "are about them. Use strategy verdict or rules."
         )
     favourable = _cells(inquiry, inquiry.leaves(favourable=True), inquiry.label_values(favourable=True))
     everybody = _cells(inquiry, (LeafRules("everybody", EVERYBODY.any_of),), inquiry.label_values(favourable=False))

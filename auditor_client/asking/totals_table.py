@@ -45,8 +45,8 @@ def _rows(given: Any, sensitive: Sequence[str]) -> Iterable[tuple[list[str | Non
     for name in names:
         if name not in table.names:
             raise QuestionRefused(
-                f"The group totals (`group_totals`) have no column {name!r}: give {', '.join(sensitive)} and {PEOPLE}, "
-                f"or {PEOPLE_MIN} and {PEOPLE_MAX}."
+                f"The group totals (`group_totals`) do not have the column {name!r}. Give {', '.join(sensitive)} "
+                f"and {PEOPLE}, or {PEOPLE_MIN} and {PEOPLE_MAX}."
             )
     for row in zip(*table.columns(names), strict=True):
         people = row[len(sensitive) :]
@@ -75,5 +75,5 @@ def _whole(people: Any) -> int:
     except (TypeError, ValueError):
         number = 0.5
     if not number.is_integer():
-        raise QuestionRefused(f"The group totals (`group_totals`) are whole numbers of people; not {people!r}.")
+        raise QuestionRefused(f"A group total (`group_totals`) is {people!r}, but must be a whole number of people.")
     return int(number)

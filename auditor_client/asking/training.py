@@ -142,8 +142,8 @@ class FollowingAudit(BaseModel):
     def _check(self) -> Self:
         if (self.audit_on is None) != (self.audit_epsilon is None) or (self.audit_version and self.audit_on is None):
             raise QuestionRefused(
-                "To audit the model in the same run, name a dataset (`audit_on`) and what that may cost "
-                "(`audit_epsilon`)."
+                "Auditing the model in the same run needs a dataset (`audit_on`) and its epsilon "
+                "(`audit_epsilon`). Give both, or neither."
             )
         return self
 
@@ -172,8 +172,9 @@ def require_auditable(training: Training, dataset: DatasetDescription) -> None:
         )
         if not fits:
             raise QuestionRefused(
-                f"Dataset {dataset.name!r} (`audit_on`) has no column {name!r} in the role that the training gives it, "
-                "so the model cannot be audited there. Nothing was spent."
+                f"Dataset {dataset.name!r} (`audit_on`) does not have the column {name!r} in the role that the "
+                "training gives it, so the model cannot be audited there. Nothing was spent. Name another "
+                "dataset."
             )
 
 
@@ -185,17 +186,19 @@ def training_of(request: TrainingRequest, dataset: DatasetDescription) -> Traini
     """
     schema, version = dataset.table, dataset.version if request.version is None else request.version
     if request.epsilon is None:
-        raise QuestionRefused("Say what the training may cost (`epsilon`), such as 1.")
+        raise QuestionRefused("The training needs a privacy loss. Give `epsilon`, such as 1.")
     if version is None:
-        raise QuestionRefused(f"Dataset {dataset.name!r} has no records yet. Ask the holder's administrator.")
+        raise QuestionRefused(
+            f"The records of dataset {dataset.name!r} are not loaded yet. Ask the holder's administrator."
+        )
     if dataset.relation == "sensitive_attribute":
         raise QuestionRefused(
-            f"Dataset {dataset.name!r} protects sensitive values alone, and a training protects whole records: the "
-            "holder trains no model on it."
+            f"Dataset {dataset.name!r} protects only sensitive values, but a training protects whole records. The "
+            "holder does not train models on it; choose another dataset."
         )
     label = label_of(request.label, schema)
     if not dataset.trainings:
-        raise QuestionRefused(f"The holder trains no models on dataset {dataset.name!r}. Ask its administrator.")
+        raise QuestionRefused(f"The holder does not train models on dataset {dataset.name!r}. Ask its administrator.")
     if request.algorithm not in (offered := [name for name in ALGORITHMS if name in dataset.trainings]):
         raise QuestionRefused(no_such("algorithm", request.algorithm, offered))
     sensitive = request.sensitive or sensitive_of(schema)
@@ -216,7 +219,7 @@ def training_of(request: TrainingRequest, dataset: DatasetDescription) -> Traini
     except PlanRefused as error:
         raise QuestionRefused(in_python(str(error))) from error
     if schema.group_count(training.sensitive) < 2:
-        raise QuestionRefused("There is one group: name `sensitive` columns with several values.")
+        raise QuestionRefused("These columns make only one group. Name `sensitive` columns with several values.")
     return training
 
 
@@ -231,7 +234,7 @@ def _algorithm(request: TrainingRequest, schema: Schema, sensitive: tuple[str, .
     for field in dict.fromkeys(field for fields in of_each.values() for field in fields if field != "name"):
         if getattr(request, field) is not None and field not in of_each[request.algorithm]:
             having = " and ".join(name for name, fields in of_each.items() if field in fields)
-            raise QuestionRefused(f"`{field}` is of {having}, and not of {request.algorithm}: leave it out.")
+            raise QuestionRefused(f"`{field}` applies to {having}, not to {request.algorithm}. Leave it out.")
     if kind in (Pflr, PflrStar):
         _require_two_groups(request.algorithm, schema, sensitive)
     given = {name: getattr(request, _CALLED.get(name, name)) for name in kind.model_fields if name != "name"}
@@ -244,8 +247,8 @@ def _require_two_groups(algorithm: str, schema: Schema, sensitive: tuple[str, ..
     """Refuse groups that are not two, where all columns are declared; others are refused with their own reason."""
     if all(name in schema.by_name for name in sensitive) and schema.group_count(sensitive) != 2:
         raise QuestionRefused(
-            f"The algorithm {algorithm} is about two groups, and these columns make {schema.group_count(sensitive)} "
-            "(missing values are one). Name one column of two values (`sensitive`), or take another algorithm."
+            f"The algorithm {algorithm} needs two groups, but these columns make {schema.group_count(sensitive)} "
+            "(missing values are one). Name one column with two values (`sensitive`), or use another algorithm."
         )
 
 
@@ -257,7 +260,7 @@ def _lowered(named: str | None, schema: Schema, sensitive: tuple[str, ...]) -> i
               for group in schema.groups(sensitive)]  # fmt: skip
     if named not in groups:
         raise QuestionRefused(
-            "Say whose scores pflr_star is to lower against the other group's (`lowered`): "
-            f"{' or '.join(groups)}. It does so whatever they are, so name the better-off group."
+            "pflr_star lowers the scores of one group relative to the other, whichever is better off. Name the "
+            f"better-off group (`lowered`): {' or '.join(groups)}."
         )
     return groups.index(named)

@@ -26,7 +26,7 @@ def label_of(named: str | None, schema: Schema) -> str:
     if named is not None or declared:
         return named or declared[0]
     raise QuestionRefused(
-        "The dataset declares no label, so there is nothing that a model could learn to predict. Ask the holder's "
+        "The dataset does not declare a label, so a model does not have a target to learn. Ask the holder's "
         "administrator to declare one."
     )
 
@@ -52,8 +52,8 @@ def nameable(schema: Schema) -> tuple[str, ...]:
     ]
     if len(found) > limits.FEATURES_PER_TRAINING_MAX:
         raise QuestionRefused(
-            f"The dataset has {len(found)} columns that a model may use, and {limits.FEATURES_PER_TRAINING_MAX} is "
-            "the most: name those that it is to use (`features`)."
+            f"The dataset has {len(found)} columns that a model may use, and the maximum is "
+            f"{limits.FEATURES_PER_TRAINING_MAX}. Name the columns to use (`features`)."
         )
     return tuple(found)
 
@@ -74,7 +74,7 @@ def feature_of(text: str, schema: Schema) -> dict[str, Any]:
         return {"column": name, "cuts": [float(cut) for cut in given.split(",")]}
     except ValueError:
         raise QuestionRefused(
-            f"`features`: {text!r} is no column with numbers at which bins begin, such as age=25,35,45."
+            f"`features`: {text!r} is not a column with the numbers at which its bins begin. Write it as age=25,35,45."
         ) from None
 
 
@@ -87,13 +87,15 @@ def even_cuts(column: Column) -> tuple[float, ...]:
     low, high = column.minimum, column.maximum
     if low is None or high is None or not math.isfinite(float(high) - float(low)):
         raise QuestionRefused(
-            f"Column {column.name!r} declares no range from which bins could follow: say where its bins begin "
-            f"(`features`), such as {column.name}=10,20,30, or name the other features alone."
+            f"Column {column.name!r} does not declare a range to derive bins from. State where its bins begin "
+            f"(`features`), such as {column.name}=10,20,30, or leave the column out."
         )
     cuts = [low + (high - low) * part / BINS for part in range(1, BINS)]
     if column.type == "integer":
         cuts = [math.ceil(cut) for cut in cuts]
     found = tuple(dict.fromkeys(cut for cut in cuts if low < cut <= high))
     if not found:
-        raise QuestionRefused(f"Column {column.name!r} has one value: it parts nobody, so leave it out (`features`).")
+        raise QuestionRefused(
+            f"Column {column.name!r} has a single value and cannot split anyone. Remove it (`features`)."
+        )
     return found

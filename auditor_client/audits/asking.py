@@ -214,7 +214,8 @@ class Asking:
         """
         if self.looking != ONCE:
             raise QuestionRefused(
-                "One answer is meant, of which there are no looks: leave `until_decided` and `first_look` out."
+                "This command needs a single answer, so interim looks do not apply. Leave out `until_decided` "
+                "and `first_look`."
             )
         return self
 

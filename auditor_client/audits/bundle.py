@@ -103,7 +103,7 @@ def write_bundle(
     """
     evidence = [*map(of_audit, audits), *map(of_training, trainings)]
     if not evidence:
-        raise ReceiptsDamaged("There is no audit to write: no receipt with a note.")
+        raise ReceiptsDamaged("The receipts do not contain an audit to write: none has a note.")
     for one in evidence[1:]:
         require_alike(evidence[0].note.dataset, one.note.dataset, "One bundle is written")
     files: dict[str, bytes] = {KEYS: receipts.pinned().model_dump_json(indent=2).encode()}
@@ -152,7 +152,7 @@ def check_bundle(
         bundled = SigningKeys.model_validate_json(files.get(KEYS, b""))
         trusted = bundled if keys is None else SigningKeys.model_validate_json(keys.read_bytes())
     except (ValidationError, OSError) as error:
-        raise ReceiptsDamaged(f"{path} is no evidence bundle: the keys cannot be read.") from error
+        raise ReceiptsDamaged(f"{path} is not an evidence bundle: the keys cannot be read.") from error
     faults = tuple(manifest.faults(files))
     checks = {
         part.member: tuple(part.check(name, files, trusted) for name in getattr(manifest, part.member) if not faults)
@@ -200,8 +200,8 @@ def compare_bundles(first: Path | str, second: Path | str, *, keys: Path | None 
     trusted = one.keys_shared_with(other) if keys is None else _read_keys(keys.read_bytes(), str(keys)).keys
     if not trusted:
         raise ReceiptsDamaged(
-            "The two bundles have no signing key in common: they are from two holders, or one of them is not genuine. "
-            "Give the holder's own keys with --keys."
+            "The two bundles do not share a signing key: they are from two holders, or one of them is not "
+            "genuine. Give the holder's own keys with --keys."
         )
     for bundle in (one, other):
         bundle.require_signed(trusted)

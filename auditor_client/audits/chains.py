@@ -35,8 +35,8 @@ def refined_release(receipts: Receipts, plan: Plan) -> Release | None:
         release = receipts.answer(Release, plan.refines).release
     except (OSError, AuditorError) as error:
         raise QuestionRefused(
-            f"There is no receipt of the release that `refines` names in {receipts.directory}: name one whose receipt "
-            "is there, or leave `refines` out."
+            f"The receipt of the release that `refines` names is not in {receipts.directory}. Name a release "
+            "whose receipt is there, or leave `refines` out."
         ) from error
     try:
         require_refines(plan, release.plan)

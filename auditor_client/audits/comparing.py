@@ -95,15 +95,15 @@ def together(first: Question, second: Question) -> tuple[Question, Question] | s
     """Both models' questions as one; or why each has to be asked by itself."""
     request = first.request
     if request.strategy != VERDICT or request.edges is not None or STABILITY in request.metrics:
-        return said("what was wanted counts each model's own rules")
+        return said("the request counts the rules of each model separately")
     if request.mechanism not in ("laplace", "gaussian"):
         return said("the mechanism {mechanism} adds no noise", mechanism=str(request.mechanism))
     try:
         crossed = crossed_questions(first, second)
     except QuestionRefused:
-        return said("the rules of both together make no plan that a holder takes")
+        return said("the rules of both models together do not make a plan that a holder accepts")
     if any(question.counts_first_group_alone for question in crossed):
-        return said("the holder counts one of two groups alone")
+        return said("the holder counts only one of the two groups")
     return crossed
 
 

@@ -56,7 +56,7 @@ def kept_training(receipts: Receipts, name: str) -> KeptTraining:
     """
     notes = Notes(receipts.directory, TrainingNote)
     if name not in notes.names():
-        raise ReceiptsDamaged("There is no such training among the kept ones.")
+        raise ReceiptsDamaged("This training is not among the saved ones.")
     note = notes.named(name)
     try:
         return KeptTraining(note, receipts.answer(TrainingRelease, note.release))

@@ -71,7 +71,7 @@ def linked_file(data: Any, dataset: DatasetDescription, request: LinkRequest) ->
         )
     rows = _Rows(data, dataset.person_key, request)
     if not rows.values:
-        raise QuestionRefused(f"Column {rows.value!r} of your data has no values.")
+        raise QuestionRefused(f"Column {rows.value!r} of your data does not have values.")
     if len(rows.values) > limits.LINKED_ROWS_MAX:
         raise QuestionRefused(f"At most {limits.LINKED_ROWS_MAX} people can be linked at once.")
     keys = rows.person_keys()
@@ -115,7 +115,7 @@ class _Rows:
         """
         fractions = any(isinstance(key, float) and not key.is_integer() for key in self._keys)
         if fractions:
-            raise QuestionRefused(f"Column {self.key!r} of your data holds fractions, which are no keys.")
+            raise QuestionRefused(f"Column {self.key!r} of your data has fractions, which cannot be keys.")
         whole = [int(key) if isinstance(key, float) else key for key in self._keys]
         keys = self._texts(["" if key is None else str(key) for key in whole], self.key)
         first = {key: row for row, key in reversed(list(enumerate(keys)))}
@@ -179,15 +179,15 @@ def _named_value(table: DataTable, key: Any, request: LinkRequest) -> Any:
     """The name of the column of values."""
     if key not in table.names:
         raise QuestionRefused(
-            f"Your data have no column {key!r} with the person keys: {_columns_of(table.names, key)} Name the one that "
-            "has them (`--key`)."
+            f"Your data do not have the column {key!r} with the person keys. {_columns_of(table.names, key)} Name the "
+            "right one (`--key`)."
         )
     others = [name for name in table.names if name != key]
     value = request.value or (request.name if request.name in others or len(others) != 1 else others[0])
     if value not in others:
         raise QuestionRefused(
-            f"Your data have no column {value!r} with the values: {_columns_of(others, value)} Name the one "
-            "that has them (`--value`)."
+            f"Your data do not have the column {value!r} with the values. {_columns_of(others, value)} Name the right "
+            "one (`--value`)."
         )
     return value
 

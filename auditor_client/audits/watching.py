@@ -104,7 +104,7 @@ class WatchKeeper:
         made = _member(report, "watch", dict)
         release = signed_as(WatchRelease, made, keys)
         if release.id != identity:
-            raise HolderLied("The holder shows another watch than was asked for. Report it to its administrator.")
+            raise HolderLied("The holder shows another watch than the requested one. Report it to its administrator.")
         require_marked(release, dataset)
         documents = _member(report, "answers", list)
         answers = verified_answers(documents, keys=keys, watch=release)
@@ -165,8 +165,8 @@ def watchable_parity(audit: AuditResult) -> MetricEstimate:
         )
     if estimate is None or estimate.threshold is None or estimate.verdict.value not in _VERDICTS:
         raise QuestionRefused(
-            "A watch is over a verdict of statistical parity, meets or fails, and this audit has none: audit more "
-            "exactly first."
+            "A watch needs a verdict of statistical parity, meets or fails, but this audit does not have one. "
+            "Audit with a larger epsilon first."
         )
     if audit.verdict is Verdict.DEPENDS:
         raise QuestionRefused(

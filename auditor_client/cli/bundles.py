@@ -49,7 +49,10 @@ def write(
             trainings = tuple(one for one in trainings if one.kept.receipt.name in wanted)
             lacking = wanted - {audit.receipt.name for audit in audits} - {one.kept.receipt.name for one in trainings}
             if lacking:
-                raise ReceiptsDamaged(f"{min(lacking)} is no receipt with a note in {directory.directory}.")
+                raise ReceiptsDamaged(
+                    f"{min(lacking)} is not a receipt with a note in {directory.directory}. "
+                    "Name receipts that have notes."
+                )
         write_bundle(file, audits, directory, trainings)
         trained = f", {len(trainings)} {'training' if len(trainings) == 1 else 'trainings'}" if trainings else ""
         typer.echo(f"{file}: {len(audits)} {'audit' if len(audits) == 1 else 'audits'}{trained}.")

@@ -36,8 +36,8 @@ def link(
         typer.echo(f"Column: {linked.id}")
         typer.echo(f"Name it with {f'--label {name}' if column.label else f'--decision {name}'}.")
         if column.values and not column.label:
-            typer.echo("Say which value is the good outcome for the person, too (--favourable): it is not guessed.")
-        typer.echo("How many of these keys the register knows is not told; only a charged answer shows it.")
+            typer.echo("Name the value that is the good outcome for the person (--favourable). It is not guessed.")
+        typer.echo("The holder does not say how many of these keys the register knows. Only a charged answer shows it.")
 
 
 def _echo_how_it_was_read(data: Path, request: LinkRequest) -> None:

@@ -89,7 +89,7 @@ def approvals(
         elif found:
             print_sentences_and_table(approval_table(found))
         else:
-            typer.echo("You asked nothing about that dataset that needed approval.")
+            typer.echo("You have not sent a request about that dataset that needed approval.")
 
 
 @with_flags

@@ -47,7 +47,7 @@ def check_model(
             typer.echo(f"  {rule}")
         if document["rules"][RULES_SHOWN_MAX:]:
             typer.echo(f"  … and {len(document['rules']) - RULES_SHOWN_MAX} more rules")
-        typer.echo("Nothing was asked, and nothing was spent.")
+        typer.echo("No request was sent, and nothing was spent.")
 
 
 def _understood(read: ReadModel) -> dict[str, Any]:
@@ -59,10 +59,10 @@ def _understood(read: ReadModel) -> dict[str, Any]:
             column = derived.get(predicate.column)
             score = None if column is None or isinstance(column.origin, str) else column.origin.score
             reads |= dict.fromkeys([predicate.column] if score is None else columns_of(score))
-    checked = "the file has no examples, so the reading could not be compared with the model's own decisions"
+    checked = "the file does not have examples, so the reading could not be compared with the model's own decisions"
     if provenance is not None and provenance.compared_with is not None:
         checked = (
-            f"{provenance.differing} of {provenance.probes} invented records are decided otherwise than by "
+            f"{provenance.differing} of {provenance.probes} invented records are decided differently by "
             f"{provenance.compared_with}"
         )
     return {

@@ -47,14 +47,14 @@ def clear_errors() -> Iterator[None]:
     except (AuditorError, OSError) as error:
         fail(str(error))
     except KeyboardInterrupt:
-        _progress.print("Stopped. What was charged is answered again at no cost.")
+        _progress.print("Stopped. Repeat the command to get an answer that was already charged, at no further cost.")
         raise typer.Exit(130) from None
     except typer.Exit:
         raise
     except Exception as error:  # noqa: BLE001 - last: a text instead of a traceback
         fail(
-            f"The client failed: {type(error).__name__}: {error}. That is a fault of this program: please report it. "
-            "What was charged is answered again at no cost."
+            f"The client failed: {type(error).__name__}: {error}. This is a bug: please report it. Repeat the "
+            "command to get an answer that was already charged, at no further cost."
         )
 
 
@@ -67,7 +67,7 @@ def fail(text: str, *, code: int = FAILED) -> NoReturn:
 def require_writable(path: Path | None) -> None:
     """Refuse a report that could not be written, before anything is spent."""
     if path is not None and (path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK)):
-        raise SettingsRefused(f"{path} cannot be written: name a file in a directory that you may write to.")
+        raise SettingsRefused(f"{path} cannot be written. Name a file in a directory that you may write to.")
 
 
 def show(shown: Shown, output: Output, **files: Path | None) -> None:

@@ -54,7 +54,10 @@ def login(
         KeptSignIn(settings).keep(signed_in)
         typer.echo("You are signed in. `auditor logout` ends it.")
         if settings.key is not None:
-            typer.echo("Your settings name a key or a token too, which goes first: take it out to ask as signed in.")
+            typer.echo(
+                "Your settings also name a key or a token, which is used instead of the sign-in. Remove "
+                "it to use the sign-in."
+            )
 
 
 @with_flags
@@ -65,11 +68,11 @@ def logout(*, connection: Holder) -> None:
         if ended is None:
             typer.echo("You were not signed in.")
         elif ended:
-            typer.echo("You are signed out, and the identity provider took the sign-in's tokens back.")
+            typer.echo("You are signed out, and the identity provider revoked the tokens of the sign-in.")
         else:
             typer.echo(
-                "You are signed out here. The identity provider did not take the tokens back: a copy of them would be "
-                "good until they expire."
+                "You are signed out here. The identity provider did not revoke the tokens: a copy of them would "
+                "be valid until they expire."
             )
 
 
@@ -81,7 +84,7 @@ def _confirm(settings: AuditorSettings, offer: SignInOffer) -> None:
     """Have the issuer confirmed, unless the settings say it: the holder could name any."""
     if settings.oidc_issuer is not None:
         return
-    typer.echo(f"The holder at {settings.holder_url} has you sign in at")
+    typer.echo(f"The holder at {settings.holder_url} asks you to sign in at")
     typer.echo(f"    {readable(offer.issuer)}")
     typer.echo(f"as {readable(offer.client_id)}, for {readable(offer.audience)} ({readable(offer.scope)}).")
     try:
@@ -116,7 +119,7 @@ class _Listener(HTTPServer):
         self.begun = begun
         while self.found is None:
             if begun.is_late:
-                raise SignInRefused("Nobody came back from the identity provider within ten minutes. Begin again.")
+                raise SignInRefused("The identity provider did not send anybody back within ten minutes. Start again.")
             self.handle_request()
         return self.found
 

@@ -33,7 +33,7 @@ from shared.wire.flags import Flag
 PANELS: Final[Mapping[type[BaseModel], str]] = {
     AuditRequest: "The question",
     Reading: "How the answer is read",
-    Assumption: "What is supposed of the people",
+    Assumption: "Assumptions about the people",
     OnHand: "What you have already",
     OnHandAndLooks: "What you have already",
     PlannedOnHand: "What you have already",

@@ -41,7 +41,7 @@ def train(
     """
     with an_auditor(connection) as auditor:
         if output.price and (output.report or out):
-            raise QuestionRefused("A price has neither a page nor a model: leave --report and --out out.")
+            raise QuestionRefused("--price does not write a report or a model. Leave --report and --out out.")
         for path in (output.report, out):
             require_writable(path)
         if output.price:

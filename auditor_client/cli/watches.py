@@ -55,4 +55,4 @@ def show_watches(
         if output.as_json:
             print_json({"watches": [one.to_document() for one in found]})
             return
-        typer.echo("\n\n".join(one.summary() for one in found) or "There is no watch about that dataset.")
+        typer.echo("\n\n".join(one.summary() for one in found) or "You do not have a watch about that dataset.")

@@ -72,7 +72,7 @@ def _sign_in_needed(request: Request, error: Exception) -> Response:
 
 
 def _no_page(request: Request, _: Exception) -> Response:
-    return fault_page(request.app.state.desk, ReceiptsDamaged("There is no such page."))
+    return fault_page(request.app.state.desk, ReceiptsDamaged("This page does not exist."))
 
 
 def _failed(request: Request, error: Exception) -> Response:

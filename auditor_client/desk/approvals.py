@@ -75,7 +75,7 @@ def ask_again(desk: TheDesk, dataset: str, name: str, _: Sent) -> Response:
     """Ask the same again: it is answered and charged once it is approved."""
     waiting = desk.waiting.find(f"sha256:{name}")
     if waiting is None:
-        raise ReceiptsDamaged("This was not asked at this desk: give the command again by which it was asked.")
+        raise ReceiptsDamaged("This request was not sent from this desk. Repeat the command that sent it.")
     asked, before = waiting.asked, waiting.approval.id
     if waiting.approval.state not in OPEN and waiting.approval.state != "answered":
         asked = asked.anew()  # the page said that it is over, and of what records it is asked

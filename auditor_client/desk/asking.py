@@ -132,7 +132,7 @@ class AuditDraft(PricedDraft[PlannedAudit]):
             if f"without_{name}" in sent.typed:
                 self.files.pop(name, None)
         if not self.typed["sensitive"]:
-            raise QuestionRefused("Choose by what groups are compared (`sensitive`).")
+            raise QuestionRefused("Choose the columns whose groups are compared (`sensitive`).")
         Asking.of(self._sensitive, self.typed.get("epsilon") or None, None, self.arguments)
 
     @property
@@ -171,7 +171,7 @@ class AuditDraft(PricedDraft[PlannedAudit]):
         """
         planned, keywords = self.planned, self.arguments
         if planned is None:
-            raise QuestionRefused("This question is not planned yet: look first what it would cost.")
+            raise QuestionRefused("This request does not have a price yet. Look at its price first.")
         keywords |= {name: chosen[name] for name in ("epsilon", "rho") if chosen.get(name)}
         epsilon = keywords.pop("epsilon", None)
         if keywords.get("strategy", AUTO) == AUTO and planned.question.request.edges is None and self.other is None:
@@ -211,15 +211,17 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
     dataset, decision = sent.typed.get("dataset", ""), sent.typed.get("decision", "").strip()
     chain = tuple(name.strip() for name in sent.typed.get("chain", "").split(",") if name.strip())
     if not dataset:
-        return _new(desk, sent, "Choose the `dataset` that the audit is about.")
+        return _new(desk, sent, "Choose the `dataset` to audit.")
     if chain and (fault := _fault_of_chain(chain, decision, sent)):
         return _new(desk, sent, fault)
     if not chain and bool(decision) == ("model" in sent.files):
-        return _new(desk, sent, "`model`: choose a file, or name a column of decisions; one of both.")
+        return _new(desk, sent, "`model`: choose a file, or name a column of decisions, not both or neither.")
     if decision and "other" in sent.files:
-        return _new(desk, sent, "A second model (`other`) is compared with a first: leave `decision` empty.")
+        return _new(desk, sent, "A second model (`other`) is compared with a first model. Leave `decision` empty.")
     if decision and decision not in _columns(desk, dataset, decision):
-        return _new(desk, sent, f"`decision`: {decision!r} is no column there. Send a file of decisions first.")
+        return _new(
+            desk, sent, (f"`decision`: {decision!r} is not a column of this dataset. Send a file of decisions first.")
+        )
     draft = desk.draft(AuditDraft, dataset)
     draft.decision, draft.chain = decision or None, chain
     if "other" not in sent.files:  # a name is one model's
@@ -319,7 +321,7 @@ def _number(text: str) -> float | None:
     try:
         return float(text) if text else None
     except ValueError:
-        raise QuestionRefused(f"`target_width`: {text!r} is no number. Write one, such as 0.05.") from None
+        raise QuestionRefused(f"`target_width`: {text!r} is not a number. Write one, such as 0.05.") from None
 
 
 @router.get("/new/{draft}/plan")
@@ -327,7 +329,7 @@ def show_plan(desk: TheDesk, draft: str) -> Response:
     """The whole plan, as `auditor plan --report` writes it."""
     planned = draft_of(desk, draft).planned
     if not isinstance(planned, PlannedAudit):
-        raise ReceiptsDamaged("This question is not planned yet: look first what it would cost.")
+        raise ReceiptsDamaged("This request does not have a price yet. Look at its price first.")
     return report(planned, "en")
 
 
@@ -336,7 +338,9 @@ def show_task(desk: TheDesk, task: str) -> Response:
     """What is being done; once it is done, the way to its result."""
     found = desk.tasks.find(task)
     if found is None:
-        raise ReceiptsDamaged("This work is no longer known; what was charged is answered again at no cost.")
+        raise ReceiptsDamaged(
+            "This work has expired. Repeat the request to get an answer that was already charged, at no further cost."
+        )
     if found.result is not None:
         return go(desk, found.result)
     if found.fault is not None and found.needs_sign_in:
@@ -370,7 +374,7 @@ def link(desk: TheDesk, dataset: str, sent: Sent) -> Response:
     """Send the values of a file, one for each person, and go on to audit them."""
     values = values_of(sent.typed, (LinkRequest,))
     if "decisions" not in sent.files or "name" not in values:
-        fault = "Choose a file, and say what the column is to be called (`name`)."
+        fault = "Choose a file, and enter a name for the column (`name`)."
         return _link(desk, dataset, dict(sent.typed), fault)
     draft = desk.draft(AuditDraft, dataset)
     upload = sent.files["decisions"]

@@ -188,7 +188,7 @@ class WatchDraft(RequestDraft):
         self.typed = dict(sent.typed)
         require_purpose(dataset, self.asked_for)
         if not self._margin.removeprefix("-").isdecimal():
-            raise QuestionRefused(f"`margin`: {self._margin!r} is no whole number of people: write one, such as 0.")
+            raise QuestionRefused(f"`margin`: {self._margin!r} is not a whole number of people. Write one, such as 0.")
 
     @property
     def _margin(self) -> str:

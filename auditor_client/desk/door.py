@@ -83,17 +83,22 @@ class Door:
     def _answer(self, method: str, path: str, headers: Headers) -> Response | None:
         """What a request is answered that may not come in, or that comes in for the first time; None for others."""
         if headers.getlist("host") not in [[host] for host in self._hosts]:
-            return _refused(HTTPStatus.MISDIRECTED_REQUEST, "The desk answers to no other name of this machine.")
+            return _refused(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                ("The desk answers only to its own address on this machine. Open that address."),
+            )
         if method not in _METHODS:
-            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "The desk has pages and forms alone.")
+            return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "The desk serves only pages and forms.")
         if path == CALLBACK and method == "GET":
             return None
         if path.startswith(ENTRANCE):
             return self._entered(method, path.removeprefix(ENTRANCE), headers)
         if not self._may_send(method, headers):
-            return _refused(HTTPStatus.FORBIDDEN, "Another page sent this: open the desk's own page, and go on there.")
+            return _refused(
+                HTTPStatus.FORBIDDEN, ("Another page sent this request. Open the desk's own page and continue there.")
+            )
         if not self._is_inside(headers):
-            return _refused(HTTPStatus.FORBIDDEN, f"This browser was not let in. {AGAIN}")
+            return _refused(HTTPStatus.FORBIDDEN, f"This browser does not have access. {AGAIN}")
         length = headers.get("content-length", "")
         if method == "POST" and not (length.isascii() and length.isdigit() and int(length) <= BODY_BYTES_MAX):
             text = f"A form with its files has at most {BODY_BYTES_MAX >> 20} MiB: go back, and send smaller files."
@@ -108,12 +113,14 @@ class Door:
         """
         if self._used and _same(token, self._used):
             if _has_cookie(headers, self._entrant):
-                return _refused(HTTPStatus.FORBIDDEN, f"This browser was let in: go back to its page. Or: {AGAIN}")
+                return _refused(
+                    HTTPStatus.FORBIDDEN, (f"This browser already has access: go back to its page. Otherwise: {AGAIN}")
+                )
             self._session = None
             return _refused(HTTPStatus.FORBIDDEN, f"This address was opened before, by another browser. {AGAIN}")
         in_time = self._clock() <= self._expires
         if method != "GET" or self._token is None or not _same(token, self._token) or not in_time:
-            return _refused(HTTPStatus.FORBIDDEN, f"This address is not, or no longer, good. {AGAIN}")
+            return _refused(HTTPStatus.FORBIDDEN, f"This address is not valid, or has expired. {AGAIN}")
         self._used, self._token = self._token, None
         response = RedirectResponse(self.root, HTTPStatus.SEE_OTHER)
         for path, secret in ((self.root, self._session or ""), (ENTRANCE, self._entrant)):

@@ -26,7 +26,7 @@ def draft_of(desk: Desk, id_: str) -> PricedDraft[Any]:
     found = desk.drafts.get(id_)
     if isinstance(found, PricedDraft):
         return found
-    raise ReceiptsDamaged("This question is no longer known. Begin a new one.")
+    raise ReceiptsDamaged("This request has expired. Start it again.")
 
 
 @router.get("/new/{draft}")

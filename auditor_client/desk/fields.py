@@ -40,8 +40,8 @@ LABELS: Final[Mapping[str, str]] = {
     "reuse": "Use kept answers", "join": "Join kept answers", "model_name": "Name of the model",
     "model_owner": "Whose model it is", "purpose": "What it decides", "favourable_word": "The good outcome is called",
     "organisation": "Who audits", "author": "Who writes the report", "target_width": "Width of the interval",
-    "until_decided": "Look until it is decided", "first_look": "First look",
-    "asked_for": "What it is asked for",
+    "until_decided": "Interim looks until decided", "first_look": "First look",
+    "asked_for": "Purpose of the request",
     "margin": "People before",
     "name": "Name of the column", "key": "Column with the person keys", "value": "Column with the values",
     "type": "What the values are", "too_large": "Counts above the number of people", "negative": "Negative counts",
@@ -119,7 +119,7 @@ def sections(dataset: DatasetDescription) -> Mapping[str, tuple[FormField, ...]]
     """All further fields of a question, by the titles of their sections."""
     kinds: Mapping[str, type[BaseModel]] = {
         "More of the question": AuditRequest, "How the answer is read": Reading,
-        "Until the verdict is decided": UntilDecided, "What is supposed of the people": Assumption,
+        "Until the verdict is decided": UntilDecided, "Assumptions about the people": Assumption,
         "What you have already": OnHand, "For the report": About,
     }  # fmt: skip
     return {title: tuple(_fields(kind, dataset, (*_APART, *_FIRST))) for title, kind in kinds.items()}
@@ -186,7 +186,7 @@ def ratio_of(text: str) -> float:
         return float(text)
     except ValueError:
         raise QuestionRefused(
-            f"`ratio`: {text!r} is no number. Write one above 0 and at most 1, such as 0.8."
+            f"`ratio`: {text!r} is not a number. Write one above 0 and at most 1, such as 0.8."
         ) from None
 
 
@@ -198,7 +198,7 @@ def require_purpose(dataset: DatasetDescription, asked_for: str) -> None:
     """
     if dataset.purpose_required and not asked_for.strip():
         raise QuestionRefused(
-            f"Whoever asks about {dataset.name!r} says what for: fill it in (`asked_for`). Nothing was asked."
+            f"Dataset {dataset.name!r} requires a purpose. Enter one (`asked_for`); nothing was sent."
         )
 
 

@@ -36,7 +36,7 @@ class KeptAudits:
             EstimationRefused, QuestionRefused: The note and its receipt do not fit.
         """
         if name not in self.names:
-            raise ReceiptsDamaged("There is no such audit among the kept ones.")
+            raise ReceiptsDamaged("This audit is not among the saved ones.")
         with self._lock:
             found = self._computed.get(name)
         if isinstance(found, AuditResult):

@@ -75,7 +75,7 @@ async def sent_form(request: Request, desk: TheDesk) -> AsyncIterator[SentForm]:
         raise FormRefused("The form could not be read: load the page again.") from error
     try:
         if not desk.door.is_own_form(form.get("form_token")):
-            raise FormRefused("This form is not of this desk: load the page again, and send it from there.")
+            raise FormRefused("This form does not come from this desk. Load the page again, and send it from there.")
         if any(NUL in part for name, value in form.multi_items() for part in (name, _name_or_text(value))):
             raise TextRefused("A field or a file's name has a NUL character. Go back and remove it.")
         yield _sent(form)

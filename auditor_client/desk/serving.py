@@ -42,6 +42,6 @@ def serve(settings: AuditorSettings, *, port: int, browser: bool, say: Callable[
         try:
             uvicorn.Server(config).run([listener])
         except KeyboardInterrupt:
-            say("Ended. What was charged is answered again at no cost.")
+            say("Stopped. Repeat a request to get an answer that was already charged, at no further cost.")
         finally:
             desk.close()

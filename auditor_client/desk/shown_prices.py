@@ -18,13 +18,13 @@ def changed_since(shown: DatasetDescription, now: DatasetDescription, *, pinned:
     """
     if shown.version != now.version and now.version is not None and not pinned:
         return (
-            f"Version {now.version} of the records was loaded since the price was shown, which was for version "
-            f"{shown.version}: below is the price for version {now.version}. Nothing was asked."
+            f"Version {now.version} of the records was loaded after the price was shown, which was for version "
+            f"{shown.version}. Below is the price for version {now.version}. Nothing was sent."
         )
     if _asked_about(shown) != _asked_about(now):
         return (
-            "What the holder declares of the dataset has changed since the price was shown: below is the price as it "
-            "is now. Nothing was asked."
+            "The declaration of the dataset has changed since the price was shown. Below is the current price. "
+            "Nothing was sent."
         )
     return ""
 

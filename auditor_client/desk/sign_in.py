@@ -59,7 +59,9 @@ def complete_sign_in(request: Request, desk: TheDesk) -> Response:
     query = dict(request.query_params)
     begun = desk.begun
     if begun is None or not desk.door.is_back(request.headers) or not begun.is_answered_by(query.get("state", "")):
-        return PlainTextResponse("This browser began no such sign-in, or too long ago. Begin again at the desk.\n", 403)
+        return PlainTextResponse(
+            ("This browser did not start this sign-in, or started it too long ago. Start again at the desk. "), 403
+        )
     desk.begun = None
     try:
         KeptSignIn(desk.settings).keep(begun.complete(query))

@@ -75,6 +75,6 @@ def _run(task: Task, act: Callable[[Step], str]) -> None:
 def failed_words(error: Exception) -> str:
     """What is said of an error that nobody expected."""
     return (
-        f"The client failed: {type(error).__name__}: {error}. That is a fault of this program: please report it. "
-        "What was charged is answered again at no cost."
+        f"The client failed: {type(error).__name__}: {error}. This is a bug: please report it. Repeat the request "
+        "to get an answer that was already charged, at no further cost."
     )

@@ -104,7 +104,7 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
     """Begin a training about a dataset."""
     dataset = sent.typed.get("dataset", "")
     if not dataset:
-        return _trainings(desk, fault="Choose the `dataset` that the model is to be learned from.")
+        return _trainings(desk, fault="Choose the `dataset` to train on.")
     return go(desk, f"/trainings/new/{desk.draft(TrainingDraft, dataset).id}")
 
 
@@ -143,7 +143,7 @@ class TrainingDraft(PricedDraft[PlannedTraining]):
         sensitive = ",".join(sent.chosen.get("sensitive", ()))
         self.typed = {**sent.typed, "sensitive": sensitive, "features": "\n".join(features)}
         for name, lacking in (
-            ("sensitive", "Choose between whose groups the model is to be fair (`sensitive`)."),
+            ("sensitive", "Choose the columns whose groups the model must treat fairly (`sensitive`)."),
             ("features", "Choose the columns that the model may use (`features`)."),
         ):
             if not self.typed[name]:
@@ -250,7 +250,7 @@ def send_model(desk: TheDesk, name: str) -> Response:
 def _usable_result(desk: Desk, name: str) -> TrainingResult:
     result = _result(desk, name)
     if not result.usable:
-        raise QuestionRefused("This training has no model to go on with: take a smaller ratio, which costs nothing.")
+        raise QuestionRefused("This training did not find a model. Choose a smaller ratio, which costs nothing.")
     return result
 
 

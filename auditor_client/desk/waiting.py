@@ -161,7 +161,7 @@ class WaitingQuestions:
         name = _hex(approval)
         if name.isalnum():
             return self._directory / name
-        raise ReceiptsDamaged("There is no such request.")
+        raise ReceiptsDamaged("This request does not exist.")
 
 
 def _read(path: Path) -> WaitingQuestion:
@@ -169,7 +169,8 @@ def _read(path: Path) -> WaitingQuestion:
         return WaitingQuestion.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         raise ReceiptsDamaged(
-            f"What waits in {path} cannot be read. Restore it from a copy, or remove its folder and ask again."
+            f"The waiting request in {path} cannot be read. Restore it from a copy, or remove its folder and send "
+            "the request again."
         ) from error
 
 

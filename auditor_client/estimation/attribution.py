@@ -140,7 +140,7 @@ def attribute(
 def needed_by_shares(
     measurement: Measurement, drawing: Drawing, *, reference: Group | None, level: float, rule: SizeRule | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """What the shares of `JOINT_DRAWS` draws need to hold together, under either prior (`together`).
+    """Return what the shares of `JOINT_DRAWS` draws need to hold together, under either prior (`together`).
 
     Raises:
         EstimationRefused: As `attribute`; or the rules are more than the draws show to hold together.
@@ -181,7 +181,7 @@ def _rates_by_prior(measurement: Measurement, posterior: Posterior, pair: tuple[
 
 
 def flipped(measurement: Measurement, rule: int) -> Measurement:
-    """What would have been measured if one rule's decision were reversed. Spends no budget.
+    """Return what would have been measured if one rule's decision were reversed. Spends no budget.
 
     Answers that do not count the rules by themselves say nothing of that, and are left out.
 
@@ -197,7 +197,7 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
     favourable, complement = measurement.favourable, measurement.complement
     everybody = measurement.complement_is == "everybody"
     if not 0 <= rule < favourable.cells + (0 if everybody else complement.cells):
-        raise EstimationRefused(f"There is no counted rule {rule} to reverse.")
+        raise EstimationRefused(f"The answer does not count the rule {rule}.")
     if not everybody and favourable.noise != complement.noise:
         raise EstimationRefused("The rules were answered with different noise: none can change sides.")
     cells = favourable.counts if everybody else np.vstack([favourable.counts, complement.counts])
@@ -233,7 +233,12 @@ def _pair(
             for group, rates in zip(posterior.groups, posterior.rates[1].rates, strict=True)
         ]
         if np.isnan(rates).sum() > len(rates) - 2:
-            raise EstimationRefused(said("Fewer than two groups have people, so there is no disparity to share out."))
+            raise EstimationRefused(
+                said(
+                    "Fewer than two groups have people. A disparity needs two groups, so shares of the rules are "
+                    "not defined."
+                )
+            )
         second = int(np.nanargmax(rates)) if reference is None else posterior.index(reference)
         away = np.abs(np.subtract(rates, rates[second]))
         away[second] = -1.0

@@ -12,9 +12,9 @@ SUMMED_MAX: Final = 50
 """Sums of more answers of the exponential mechanism may lean further than their intervals reach (docs/estimates.md)."""
 
 NO_SHARES: Final = said(
-    "Shares of single rules, and what a reversed rule would do, are not estimated from the exponential mechanism's "
-    "answers, which are too large on average for a rule that hardly anybody meets: ask rule by rule with the mechanism "
-    "laplace or gaussian."
+    "This report does not estimate the shares of single rules, or the effect of reversing one. The exponential "
+    "mechanism's answers are too large on average for a rule that applies to hardly anybody. Ask for each rule "
+    "with the mechanism laplace or gaussian."
 )
 """Why there is no attribution (docs/adr/0018-no-exponential-shares.md)."""
 
@@ -22,8 +22,8 @@ NO_SHARES: Final = said(
 def too_many_shares(most: int) -> str:
     """Why there is no attribution in a joint report of many rules."""
     return said(
-        "Shares of more than {most} rules are not shown to hold together with the other figures. Read the answer with "
-        "each interval by itself: it is kept, so that costs nothing.",
+        "With more than {most} rules, their shares cannot be shown to hold together with the other figures. Read "
+        "the saved answer with separate intervals instead; that costs nothing.",
         most=most,
     )
 
@@ -41,18 +41,18 @@ def of_parity(groups: Sequence[GroupEstimate], figures: JudgedFigures) -> Iterat
     empty = [group for group in groups if not group.rate.defined]
     if empty:
         yield said(
-            "{groups}: nobody is there as far as the answers show, so there is no rate to compare.",
+            "{groups}: the answers show nobody in this group, so it does not have a rate to compare.",
             groups=_names(empty),
         )
     if not ratio.defined and figures.ratio_kind.adverse:
         yield said(
-            "In no group do the answers show an adverse rate above zero, so the ratio is undefined. A larger epsilon "
-            "may show one."
+            "The answers do not show an adverse rate above zero in any group, so the ratio is undefined. A larger "
+            "epsilon may show one."
         )
     elif not ratio.defined:
         yield said(
-            "In no group do the answers show a rate above zero, so the ratio is undefined. A larger epsilon may show "
-            "one."
+            "The answers do not show a rate above zero in any group, so the ratio is undefined. A larger epsilon "
+            "may show one."
         )
     if len(groups) - len(empty) < 2:
         yield said("Fewer than two groups have people, so there is nothing to compare.")
@@ -66,13 +66,13 @@ def of_parity(groups: Sequence[GroupEstimate], figures: JudgedFigures) -> Iterat
             for group in wide
         ]  # fmt: skip
         yield said(
-            "Too small for this epsilon: {sizes}. The noise is as large as the group, so the data do not show "
-            "its rate. A larger epsilon or coarser groups would.",
+            "Too small for this epsilon: {sizes}. The noise is as large as the group, so the data do not show its "
+            "rate. Use a larger epsilon or coarser groups.",
             sizes=joined(sizes, ", "),
         )
     elif ratio.defined and not ratio.known and figures.ratio_kind.adverse:
         yield said(
-            "The data do not show how many times as often the adverse outcome falls on one group as on another: so few "
+            "The data do not show how many times as often one group gets the adverse outcome as another. So few "
             "people have it that the noise is as large as their number. A larger epsilon would show it."
         )
     elif ratio.defined and not ratio.known:
@@ -99,9 +99,10 @@ def of_sums(summed: int) -> Iterator[str]:
     """Of totals that add up so many answers of the exponential mechanism."""
     if summed > SUMMED_MAX:
         yield said(
-            "These figures add up {summed} answers of the exponential mechanism. It answers too large where hardly "
-            "anybody is, so if most rules apply to hardly anybody, groups may be smaller than their intervals say. "
-            "Ask with the mechanism laplace, or with strategy verdict, which adds up none.",
+            "These figures add up {summed} answers of the exponential mechanism. Such an answer is too large where "
+            "a rule applies to hardly anybody. If most rules are of this kind, groups may be smaller than their "
+            "intervals say. Ask with the mechanism laplace, or with the strategy verdict, which does not add up "
+            "answers.",
             summed=summed,
         )
 
@@ -109,16 +110,16 @@ def of_sums(summed: int) -> Iterator[str]:
 def of_comparison(ratio: Estimate, *, same_answer: bool, apart: str | None = None) -> Iterator[str]:
     """Of what changed between two audits."""
     if apart is not None:
-        yield said("Each model was asked about by itself, with half of epsilon, because {why}.", why=apart)
+        yield said("Each model was counted in a request of its own, with half of epsilon, because {why}.", why=apart)
     yield said("The intervals of the ratio and the difference are about the people in the data of either audit.")
     if same_answer:
         yield said(
-            "Both audits read the same noisy counts, so their errors depend on each other: the intervals allow for "
-            "the worst that this can do, and are wider than for two answers that are as exact."
+            "Both audits read the same noisy counts, so their errors depend on each other. The intervals allow for "
+            "the worst case of that. They are wider than for two separate answers of the same precision."
         )
     yield said(
-        "The intervals about the population take the two audits' people for independent samples. If they are the same "
-        "people, as before and after a change of the model, these intervals are wider than they need be."
+        "The intervals about the population treat the people of the two audits as independent samples. If they are "
+        "the same people, as before and after a change of the model, these intervals are wider than necessary."
     )
     yield from _of_change(ratio)
 
@@ -129,21 +130,25 @@ def of_crossed(ratio: Estimate, *, more_known: bool) -> Iterator[str]:
     `more_known`: whether their own figures rest on known totals or supports too.
     """
     yield said(
-        "One question asked about both models: whom both accept, only the first, only the second, and neither. The "
-        "change is estimated from these counts together, so it may differ from the difference of the two figures."
+        "One request counted the decisions of both models: the people whom both accept, only the first accepts, "
+        "only the second accepts, and neither accepts. The change is estimated from these counts together, so it "
+        "may differ from the difference of the two figures."
     )
     yield said(
         "The intervals of the ratio and the difference are about the people in the data, those of the population about "
         "the people whom they stand for."
     )
     if more_known:
-        yield said("What is known of the groups' sizes or of the rules' people does not narrow the change.")
+        yield said(
+            "The interval of the change does not use the known sizes of the groups or the known numbers of people "
+            "of the rules."
+        )
     yield from _of_change(ratio)
 
 
 def of_no_change() -> Iterator[str]:
     """Of a model that was compared with itself."""
-    yield said("Both models decide alike about everybody, by their rules: nothing changed, for certain.")
+    yield said("By their rules, both models decide alike about everybody. It is certain that nothing changed.")
 
 
 def _of_change(ratio: Estimate) -> Iterator[str]:
@@ -157,7 +162,7 @@ def _of_change(ratio: Estimate) -> Iterator[str]:
 
 
 def least_size(rule: SizeRule) -> str:
-    """How large a group is by a rule, in words: "30 people", "2 % of the people"."""
+    """Return how large a group is by a rule, in words: "30 people", "2 % of the people"."""
     if rule.of_all:
         decimals = str(rule).rstrip("%").partition(".")[2]
         return said("{share} of the people", share=figure(float(rule.least), len(decimals), "percent"))

@@ -218,7 +218,7 @@ class _Intervals:
     level: float
 
     def people(self, stage: int, group: int) -> Estimate:
-        """How many people of a group reach a stage; stage 0 is everybody."""
+        """Return how many people of a group reach a stage; stage 0 is everybody."""
         return self._of(self.drawn.reached, self.answered.reached, stage, group, Unit.PEOPLE)
 
     def step(self, stage: str, number: int) -> StepRates:
@@ -296,7 +296,7 @@ def _reference(counts: ChainCounts, reference: Group | None) -> int:
     if reference is None:
         return int(counts.counts.sum(axis=0).argmax())
     if reference not in counts.groups:
-        raise EstimationRefused("The group to compare with is none of the answer's groups.")
+        raise EstimationRefused("The group to compare with is not one of the answer's groups.")
     return counts.groups.index(reference)
 
 
@@ -309,7 +309,7 @@ def _draws(counts: ChainCounts, drawing: Drawing) -> FloatArray:
 
 
 def _cumulated(counts: IntArray) -> FloatArray:
-    """How many reach each stage, everybody first, from how many stop at each: sums from the last on."""
+    """Return how many reach each stage, everybody first, from how many stop at each: sums from the last on."""
     reached: FloatArray = np.cumsum(counts[::-1], axis=0)[::-1].astype(np.float64)
     return reached
 
@@ -321,7 +321,7 @@ def _nested(reached: FloatArray) -> FloatArray:
 
 
 def _contradicting(counts: ChainCounts, drawing: Drawing) -> tuple[float, FloatArray] | None:
-    """How many people contradict the order, and draws of it."""
+    """Return how many people contradict the order, and draws of it."""
     if counts.contradicting is None:
         return None
     answered = counts.contradicting.counts

@@ -49,7 +49,7 @@ class SmallestFigure:
         return max(self.estimate.high - quantile_estimate(self.draws, self.estimate.level).high, 0.0)
 
     def until(self, later: "SmallestFigure") -> Estimate:
-        """What changes from this model's figure to that of another; undefined if either is."""
+        """Return what changes from this model's figure to that of another; undefined if either is."""
         drawn = quantile_estimate(later.draws - self.draws, self.estimate.level)
         if not (drawn.defined and self.estimate.defined and later.estimate.defined):
             return Estimate(np.nan, np.nan, np.nan, drawn.level, drawn.method)

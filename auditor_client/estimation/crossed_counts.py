@@ -101,7 +101,7 @@ def compare_crossed(
 
 
 def changed_figures(crossed: CrossedCounts, *, level: float, drawing: Drawing = DRAWING) -> list[ChangedFigures]:
-    """What changed, of every release.
+    """Return what changed, of every release.
 
     Args:
         crossed: Counts of both decisions.

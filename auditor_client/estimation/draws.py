@@ -134,7 +134,7 @@ class DrawsWithBoundaryCases:
 
 
 def _missing_elsewhere(people: FloatArray, may_be_none: BoolArray) -> FloatArray:
-    """How many more people each group has if the other groups that may have nobody do have nobody.
+    """Return how many more people each group has if the other groups that may have nobody do have nobody.
 
     The people drawn for those groups, of shape (T, K, M), are shared out evenly among all the rest, this group
     included. `may_be_none` has shape (T, K), the result (T, K, M).

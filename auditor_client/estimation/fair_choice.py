@@ -66,7 +66,7 @@ def is_shown(bounds: ChoiceBounds, noise: float) -> bool:
 
 
 def estimated_lack(bounds: ChoiceBounds, decisions: BoolArray, *, deviations: float = DEVIATIONS) -> FloatArray:
-    """By how much the worst pair of groups misses being within the ratio, shape (D,); at most 0 where none does.
+    """Return by how much the worst pair of groups misses being within the ratio, shape (D,); at most 0 where none does.
 
     With c = the set's rate over all groups, p_i − τp_j = Σ_r (d_r − c)h_{r,i}/n_i + Σ_r (c − τd_r)h_{r,j}/n_j. To the
     variance of its noise that of a binomial number of accepted people is added: others are to come.
@@ -104,7 +104,7 @@ def _best(bounds: ChoiceBounds, lack: Lack) -> BoolArray | None:
 
 
 def gains_of(bounds: ChoiceBounds) -> FloatArray:
-    """How many more people each leaf decides rightly if it is favourable than if it is not, shape (L,)."""
+    """Return how many more people each leaf decides rightly if it is favourable than if it is not, shape (L,)."""
     positive, negative = bounds.counts.labels
     gains: FloatArray = positive - negative
     return gains

@@ -103,7 +103,7 @@ def _kind_of_move(bounds: SizeBounds | None, rng: np.random.Generator) -> int:
 
 
 def _lengths(deviation: float, shape: tuple[int, int], rng: np.random.Generator) -> IntArray:
-    """How many people to move, of this shape: from 1 to three deviations, every magnitude as often."""
+    """Return how many people to move, of this shape: from 1 to three deviations, every magnitude as often."""
     lengths: IntArray = np.exp(rng.random(shape) * np.log(1 + 3 * deviation)).astype(np.int64)
     return lengths
 

@@ -136,7 +136,7 @@ class JoinedAnswers:
         return weighted.at_least(self._weighted(weighted.weights) - sum(weighted.weights) * count)
 
     def lower_tail_probability(self, count: IntArray) -> FloatArray:
-        """How likely a count, of shape (K,) in people, is answered so low, shape (T, K)."""
+        """Return how likely a count, of shape (K,) in people, is answered so low, shape (T, K)."""
         weighted = precision_weighted(tuple(part.noise for part in self.parts))
         return weighted.at_least(sum(weighted.weights) * count - self._weighted(weighted.weights))
 

@@ -66,7 +66,7 @@ def worst_figures(
 
 
 def _large_enough(totals: Totals, rule: SizeRule, level: float) -> BoolArray:
-    """Which groups are shown to be as large as the rule has it, shape (T, K), at the level of an interval."""
+    """Return which groups are shown to be as large as the rule has it, shape (T, K), at the level of an interval."""
     accepted, refused = totals.estimates
     everybody = np.maximum((accepted + refused).sum(axis=1, keepdims=True), 0.0)
     least = float(rule.least) * (everybody if rule.of_all else np.ones_like(everybody))

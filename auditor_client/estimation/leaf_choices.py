@@ -115,11 +115,11 @@ class LeafCounts:
         return float(self.label_terms * self.noise.variance)
 
     def people_of(self, leaf: int, level: float) -> tuple[Estimate, ...]:
-        """How many people each group has in a leaf, each within an interval by itself."""
+        """Return how many people each group has in a leaf, each within an interval by itself."""
         return tuple(self._number(count, self.people_terms, level) for count in self.people[leaf].tolist())
 
     def everybody_in(self, leaf: int, level: float) -> Estimate:
-        """How many people of all groups are in a leaf, within an interval by itself."""
+        """Return how many people of all groups are in a leaf, within an interval by itself."""
         return self._number(float(self.people[leaf].sum()), self.people_terms * self.people.shape[1], level)
 
     def _number(self, count: float, terms: int, level: float) -> Estimate:
@@ -172,7 +172,7 @@ class ChoiceBounds:
         return rates
 
     def lacking(self, decisions: BoolArray, *, noise: float = 1.0) -> FloatArray:
-        """By how much the rates of all pairs miss being surely within the ratio, shape (D,); 0 where they are.
+        """Return by how much the rates of all pairs miss being surely within the ratio, shape (D,); 0 where they are.
 
         Infinite for sets that decide alike about everybody: they are no model to ask about.
 

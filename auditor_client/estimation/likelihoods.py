@@ -65,7 +65,7 @@ class AdditiveAnswers:
         return self.noise.at_least(self.answers - count)
 
     def lower_tail_probability(self, count: IntArray) -> FloatArray:
-        """How likely a count, of shape (K,) in people, is answered so low, shape (T, K)."""
+        """Return how likely a count, of shape (K,) in people, is answered so low, shape (T, K)."""
         return self.noise.at_least(count - self.answers)
 
 

@@ -116,7 +116,7 @@ class LocalTotals:
         return float(self.accepted.deviations.mean()), float(self.refused.deviations.mean())
 
     def tail_probabilities(self) -> tuple[FloatArray, FloatArray]:
-        """How likely a group without people has so many reports, shape (1, K) each; a normal approximation."""
+        """Return how likely a group without people has so many reports, shape (1, K) each; a normal approximation."""
         accepted, refused = (norm.sf(part.estimate / part.deviations)[None] for part in (self.accepted, self.refused))
         return accepted, refused
 

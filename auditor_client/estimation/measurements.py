@@ -49,7 +49,7 @@ class NoisyCounts:
         try:
             array = np.array(counts, dtype=np.int64)
         except (ValueError, OverflowError) as error:
-            raise EstimationRefused("The answer's counts are no table of 64-bit integers: do not use it.") from error
+            raise EstimationRefused("The answer's counts are not a table of 64-bit integers. Do not use it.") from error
         if not (np.abs(array) <= COUNT_MAX).all():
             raise EstimationRefused(f"The answer counts more than {COUNT_MAX} people: do not use it.")
         return cls(array, noise)
@@ -120,7 +120,7 @@ class SizeBounds:
     def __post_init__(self) -> None:
         pairs = zip(self.least, self.most, strict=True)
         if not all(0 <= least <= most <= COUNT_MAX for least, most in pairs):
-            raise EstimationRefused("A group has no fewer than nobody, and at least no more people than at most.")
+            raise EstimationRefused("A group's size must be zero or more, and its lower bound at most its upper bound")
 
     @property
     def open(self) -> bool:
@@ -193,7 +193,7 @@ class Measurement:
             if one.draws or one.others:
                 raise EstimationRefused("Joined answers are joined once: name each of them by itself.")
         if any((one.favourable.cells, one.complement.cells) != self._cells for one in self.draws):
-            raise EstimationRefused("The answers are not about the same cells: they are no draws of one question.")
+            raise EstimationRefused("The answers are not about the same cells, so they are not draws of one request.")
 
     @property
     def _cells(self) -> tuple[int, int]:

@@ -166,7 +166,7 @@ def greedy(bounds: ChoiceBounds, before: BoolArray, *, noise: float = 1.0, weigh
 
 
 def least_costs(bounds: ChoiceBounds, before: BoolArray) -> FloatArray:
-    """What a change of each leaf is taken to cost, shape (L,), in people; above 0."""
+    """Return what a change of each leaf is taken to cost, shape (L,), in people; above 0."""
     hidden = np.sqrt(2 * bounds.counts.label_variance)
     costs: FloatArray = np.maximum(change_costs(bounds.counts, before), hidden)
     return costs

@@ -50,7 +50,7 @@ def check_joined(measurement: Measurement) -> None:
 
 
 def _apart(first: NoisyCounts, second: NoisyCounts) -> FloatArray:
-    """How likely noise takes the totals of two answers so far apart, shape (K',)."""
+    """Return how likely noise takes the totals of two answers so far apart, shape (K',)."""
     noises = (noise_sum(part.added_noise, part.cells) for part in (first, second))
     apart: FloatArray = 2 * difference_of(*noises).at_least(np.abs(first.totals - second.totals))
     return apart
@@ -82,7 +82,7 @@ def check_supports(measurement: Measurement) -> None:
 
 
 def _p_values(part: NoisyCounts, answers: IntArray, supports: IntArray, terms: int) -> FloatArray:
-    """How likely noise takes the sum over the groups as far from the support or farther, shape (R,).
+    """Return how likely noise takes the sum over the groups as far from the support or farther, shape (R,).
 
     The answers, shape (R, K'), add up `terms` noises of the part each; the supports have shape (R,).
     """
@@ -97,7 +97,7 @@ def _p_values(part: NoisyCounts, answers: IntArray, supports: IntArray, terms: i
 
 
 def _two_sided(noise: AdditiveNoise | ExponentialNoise, beyond: IntArray, terms: int) -> FloatArray:
-    """How likely so many noises together go so far to either side, of the shape of `beyond`."""
+    """Return how likely so many noises together go so far to either side, of the shape of `beyond`."""
     if isinstance(noise, ExponentialNoise):
         # A nearly empty cell is answered too high on average, by the scale at most.
         beyond = beyond - int(np.ceil(terms * noise.scale))
@@ -132,7 +132,7 @@ def check_bounds(measurement: Measurement) -> None:
 
 
 def _people(measurement: Measurement) -> int | None:
-    """How many people there are altogether, where that is exact."""
+    """Return how many people there are altogether, where that is exact."""
     supports = measurement.supports
     if supports is not None:
         accepted, others = sum(supports.favourable), sum(supports.complement)
@@ -144,7 +144,7 @@ def _people(measurement: Measurement) -> int | None:
 
 
 def _size_p_values(measurement: Measurement, bounds: SizeBounds) -> FloatArray:
-    """How likely noise takes each group's size as far from its bounds or farther, shape (K,).
+    """Return how likely noise takes each group's size as far from its bounds or farther, shape (K,).
 
     Where noise was added, the last of shape (K + 1,) is of all groups together whose size is known.
     """

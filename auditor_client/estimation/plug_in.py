@@ -115,7 +115,7 @@ def estimate_parity(
         difference=_bare(counts.difference()),
         threshold=threshold,
         warnings=(
-            said("These figures follow the published procedure: they have no interval, so they may be noise."),
+            said("These figures follow the published procedure. They do not have intervals, so they may be noise."),
             said(
                 "{share} of the answers were negative or above the number of people, and were replaced.",
                 share=figure(invalid_share, 0, "percent"),

@@ -107,7 +107,7 @@ class Posterior:
         if group in self.groups:
             return self.groups.index(group)
         known = "; ".join(map(caveats.name, self.groups))
-        raise EstimationRefused(f"There is no group {caveats.name(group)!r}: the groups are {known}.")
+        raise EstimationRefused(f"The answer does not have the group {caveats.name(group)!r}, only {known}.")
 
 
 def estimate_parity(
@@ -151,7 +151,7 @@ def estimate_parity(
 def parity_of(
     posterior: Posterior, figures: JudgedFigures, *, reference: Group | None, comparisons: int = 1
 ) -> ParityEstimate:
-    """What a posterior says about parity, with the figures of `judged_of`; see `estimate_parity`.
+    """Return what a posterior says about parity, with the figures of `judged_of`; see `estimate_parity`.
 
     A sentence names two groups of one of so many independent `comparisons`.
     """

@@ -91,7 +91,7 @@ def levels_of_errors(errors: FloatArray) -> FloatArray:
 
 
 def _at_most(ascending: FloatArray) -> NDArray[np.intp]:
-    """How many of some ascending numbers are at most as large as each, shape (M,)."""
+    """Return how many of some ascending numbers are at most as large as each, shape (M,)."""
     last = np.append(ascending[1:] != ascending[:-1], True)
     ends = np.flatnonzero(last) + 1
     at_most: NDArray[np.intp] = np.repeat(ends, np.diff(ends, prepend=0))

@@ -48,7 +48,7 @@ def estimate_strata(
     drawing: Drawing = DRAWING,
     reference: Group | None = None,
 ) -> StrataFigures:
-    """What holds over all strata: in every one of them, and with the same mix of them in every group.
+    """Return what holds over all strata: in every one of them, and with the same mix of them in every group.
 
     Args:
         measured: Of each stratum the comparisons of a metric: one, or two for equalized odds. All of the same groups.

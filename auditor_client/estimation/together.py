@@ -47,8 +47,8 @@ DRAWS_BEYOND: Final = 4
 BEYOND_MIN: Final = 2
 """With fewer the draws do not show the level."""
 TOO_MANY: Final = said(
-    "So many figures cannot be shown to hold together at this level. Read the answer with a lower level, with fewer "
-    "metrics or coarser groups, or each interval by itself: the answer is kept, so that costs nothing."
+    "So many figures cannot be shown to hold together at this level. Read the saved answer with a lower level, "
+    "fewer metrics, coarser groups, or separate intervals; that costs nothing."
 )
 
 NeededByPrior = tuple[FloatArray, FloatArray]
@@ -104,7 +104,7 @@ def level_of_report(
 
 
 def draws_at(level: float) -> int:
-    """How many draws of a posterior an interval of some level is made from, a power of two."""
+    """Return how many draws of a posterior an interval of some level is made from, a power of two."""
     return draws_for(level, beyond=DRAWS_BEYOND, least=DRAWING.number)
 
 
@@ -119,7 +119,7 @@ def level_together(needed: Sequence[NeededByPrior], level: float) -> float | Non
 
 
 def needed_by(posterior: Posterior, reference: Group | None, rule: SizeRule | None = None) -> NeededByPrior:
-    """What the figures of one posterior need."""
+    """Return what the figures of one posterior need."""
     index = None if reference is None else posterior.index(reference)
     (judged,) = judged_groups([posterior.totals], rule or TWO_PERCENT, posterior.level_of_sizes)
     flat, pooled = (_needed(posterior, prior, index, judged) for prior in range(2))

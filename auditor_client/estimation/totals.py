@@ -176,7 +176,7 @@ class CountedTotals:
         )
 
     def size_tails(self, least: FloatArray) -> FloatArray:
-        """How likely noise alone makes groups of so many people look as large as they do, shape (T, K).
+        """Return how likely noise alone makes groups of so many people look as large as they do, shape (T, K).
 
         `least` has shape (T, 1), in people; of smaller groups it is less likely still.
         """

@@ -146,7 +146,10 @@ class HttpCaller:
                     return self._attempt(sending, give_up_at)
         except _TryAgain as again:
             raise again.failure from again.__cause__
-        raise HolderUnavailable(f"The holder at {self.url} was not asked: no attempt is allowed.")
+        raise HolderUnavailable(
+            f"No request was sent to the holder at {self.url}, because the settings allow "
+            "zero attempts. Allow at least one."
+        )
 
     def _attempt(self, sending: "_Sending", give_up_at: float) -> bytes:
         path, key = sending.path, _now(self._key)
@@ -207,8 +210,13 @@ class HttpCaller:
         except (HolderUnavailable, ValidationError):
             unexpected = f"Something at {self.url} answered {path} with status {answer.status}"
             if 300 <= answer.status < 400:
-                return HolderUnavailable(f"{unexpected}, a redirect. None is followed: set the holder's own address.")
-            return HolderUnavailable(f"{unexpected} and no problem document: is a holder there, or a proxy before it?")
+                return HolderUnavailable(
+                    f"{unexpected}, a redirect. Redirects are not followed: set the holder's own address."
+                )
+            return HolderUnavailable(
+                f"{unexpected} and not a problem document. Check that the address is a "
+                "holder's, not that of a proxy before it."
+            )
         detail = readable(problem.detail)
         if problem.code in ("unavailable", "internal"):
             return HolderUnavailable(f"{detail} (The holder answered with status {answer.status}; try again later.)")
@@ -289,8 +297,8 @@ def ask_provider(method: str, url: str, form: Mapping[str, str] | None = None) -
     """
     if not is_address(url, plain=True):
         raise ProviderUnavailable(
-            "The identity provider is said to be at an address that is neither of https nor of this machine. Report it "
-            "to the holder's administrator."
+            "The holder names an address of its identity provider that is neither https nor on this machine. "
+            "Report it to the holder's administrator."
         )
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     timeout = httpx.Timeout(PROVIDER_S)
@@ -302,8 +310,8 @@ def ask_provider(method: str, url: str, form: Mapping[str, str] | None = None) -
         return answer.status, parsed(answer.body, "a sign-in") if answer.body.strip() else {}
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError, _TooLong, HolderUnavailable) as error:
         raise ProviderUnavailable(
-            f"The identity provider at {urlsplit(url).hostname} does not answer as it has to ({type(error).__name__}). "
-            "Try again in a moment; what was signed in before is kept."
+            f"The identity provider at {urlsplit(url).hostname} did not answer as expected "
+            f"({type(error).__name__}). Try again in a moment; your current sign-in is kept."
         ) from None
 
 
@@ -364,7 +372,7 @@ def parsed(body: bytes, path: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         pass  # The parser's text may quote the body, so it is not shown.
     raise HolderUnavailable(
-        f"The answer to {path} is not a JSON object, so no holder of this contract sent it. Check the address."
+        f"The answer to {path} is not a JSON object, so it does not come from a holder. Check the address."
     )
 
 
@@ -387,7 +395,7 @@ def fitted(model: type[_ModelT], body: bytes, path: str) -> _ModelT:
 
 def awaited(approval: Approval) -> ApprovalAwaited:
     """What somebody reads whose request has no answer yet, and what to do."""
-    again = " Ask the same again once it is approved, then you get the answer." if approval.state == "waiting" else ""
+    again = " Send the same request again once it is approved." if approval.state == "waiting" else ""
     return ApprovalAwaited(
         f"{approval_words(approval)}{again} `Auditor.approvals` shows its state. Its id is {approval.id}.", approval
     )
@@ -418,7 +426,10 @@ def _checked_url(url: str, allow_plain_http: bool) -> httpx.URL:
     if address.scheme not in ("http", "https") or not address.host:
         raise SettingsRefused(f'The holder\'s address {url!r} must be a URL such as "https://holder.example".')
     if address.userinfo or address.query or address.fragment:
-        raise SettingsRefused("The holder's address may hold no user, password, query or fragment.")
+        raise SettingsRefused(
+            "The holder's address contains a user, password, query or fragment. Give it "
+            'without them, such as "https://holder.example".'
+        )
     if address.scheme == "http" and not (allow_plain_http or is_loopback(address.host)):
         raise SettingsRefused(
             f"{url} would send your key unencrypted to another machine. Use https, or, in a network that you "

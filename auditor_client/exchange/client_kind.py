@@ -103,7 +103,9 @@ class PricedRequest(Generic[RequestT, QuoteT, ReleaseT]):
         """
         release, dataset = signed_as(self.kind.release, document, keys), self.context.dataset
         answered: ReleaseRequest = getattr(release, release.kind)
-        require(answered.document() == self.request.document(), f"it answers another {release.kind} than was asked")
+        require(
+            answered.document() == self.request.document(), f"it answers another {release.kind} than the requested one"
+        )
         require(release.dataset == dataset.name, "it is about another dataset")
         require(release.auditor == self.context.auditor, "it was made for another auditor")
         same_relation = release.relation == dataset.relation
@@ -113,7 +115,7 @@ class PricedRequest(Generic[RequestT, QuoteT, ReleaseT]):
             f"it was charged {loss_words(release.charge)}, and the quote said {loss_words(self.quote.charge)}",
         )
         require_marked(release, dataset)
-        require(release.rehearsal == self.quote.rehearsal, "it would cost something else than the quote said")
+        require(release.rehearsal == self.quote.rehearsal, "its price differs from the quoted one")
         self.kind.check_release(release, self.request, self.quote, self.context)
         return release
 

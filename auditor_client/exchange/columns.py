@@ -67,7 +67,7 @@ class HeldColumn(BaseModel):
             ValueError: The values are linked.
         """
         if self.score is None:
-            raise ValueError("The values of a linked column are not kept here.")
+            raise ValueError("The values of a linked column are not saved on this machine.")
         facts = self.column.model_dump(exclude_none=True, include={"name", "type", "categories", "nullable"})
         return DerivedColumn.model_validate({**facts, "origin": ScoreOrigin(score=self.score)})
 
@@ -168,7 +168,8 @@ def require_ready(holder: HolderClient, dataset: str, held: HeldColumn, on_step:
     while found.state != "ready":
         if found.state == "awaiting-values":
             raise QuestionRefused(
-                f"The holder has no values of the linked column {held.column.name!r}: link them again (auditor link)."
+                f"The holder does not have the values of the linked column {held.column.name!r}. Link them again "
+                "(auditor link)."
             )
         if not time.monotonic() < give_up_at:
             raise HolderUnavailable(f"The column {held.column.name!r} is not ready after hours. Ask again later.")
@@ -215,8 +216,8 @@ def _found(holder: HolderClient, dataset: str, held: HeldColumn, on_step: Callab
     except NotFound as error:
         if held.score is None:
             raise QuestionRefused(
-                f"The holder does not have the linked column {held.column.name!r} any more: link its values again "
-                "(auditor link)."
+                f"The holder no longer has the linked column {held.column.name!r}. Link its values again (auditor "
+                "link)."
             ) from error
         on_step(f"Having the column {held.column.name!r} made, which costs nothing")
         found = holder.make_column(dataset, held.derived)

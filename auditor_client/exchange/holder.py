@@ -143,7 +143,7 @@ class HolderClient(HttpCaller):
         if description.name == name:
             return description
         raise HolderLied(
-            f"The holder describes another dataset than {readable(name)!r}. Report it to its administrator."
+            f"The holder described another dataset instead of {readable(name)!r}. Report it to its administrator."
         )
 
     def budget(self, dataset: str) -> Budget:

@@ -88,7 +88,7 @@ def check_plan_release(release: Release, plan: Plan, quote: Quote, context: Requ
         _check_counts(answered, asked, where)
         if refined is not None and asked.loss == before:
             kept = refined.batch(asked.name).cells
-            require(answered.cells == kept, f"{where}it was to keep the answer of the release that was refined")
+            require(answered.cells == kept, f"{where}it does not keep the answer of the release that was refined")
 
 
 def _check_groups_and_noise(

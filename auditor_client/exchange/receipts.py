@@ -199,7 +199,10 @@ class Receipts:
         """
         by_id = {key.id: key for key in published.keys}
         if len(by_id) != len(published.keys) or not by_id:
-            raise HolderLied("The holder publishes no signing key, or two of one id. Report it to its administrator.")
+            raise HolderLied(
+                "The holder does not publish a signing key, or publishes two with one id. Report it "
+                "to its administrator."
+            )
         pinned = self.pinned()
         for key in pinned.keys:
             now = by_id.get(key.id)
@@ -243,8 +246,8 @@ class Receipts:
             raise ReceiptsDamaged(f"The receipt {path} cannot be read: {error.strerror}.") from error
         if earlier != body:
             raise HolderLied(
-                f"The holder answered the same request before with other bytes: see {path}. One request has one "
-                "answer; do not use the new one, and report it to the holder's administrator."
+                f"The holder answered the same request before with other bytes: see {path}. A request has exactly "
+                "one answer. Do not use the new answer, and report it to the holder's administrator."
             )
         return path
 
@@ -280,7 +283,9 @@ class Receipts:
             ReceiptsDamaged: The directory does not exist.
         """
         if not self.directory.is_dir():
-            raise ReceiptsDamaged(f"There is no receipts directory {self.directory}: name the one of your audits.")
+            raise ReceiptsDamaged(
+                f"The receipts directory {self.directory} does not exist. Name the directory of your audits."
+            )
         return tuple(sorted(path for path in self.directory.glob("*.json") if path.name != _KEYS))
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -372,17 +377,17 @@ def _true_log(log: PublicLog, saved: PublicLog | None, keys: SigningKeys, holder
 def _missing_log(saved: PublicLog | None, holder: HolderClient | None, witnesses: RequiredWitnesses) -> LogCheck | None:
     if saved is not None:
         fault = (
-            "The holder does not publish a checkpoint of its log now, and did when you last looked. Try again in a "
-            "minute. If it is still missing, ask its administrator why."
+            "The holder does not publish a checkpoint of its log now, but did when you last looked. Try again in "
+            "a minute. If it is still missing, ask its administrator why."
         )
         return LogCheck(saved.checkpoint.origin, saved.checkpoint.size, fault=fault)
     if witnesses.needed:
         if holder is None:
-            fault = "You require witnesses, and no log is saved yet. Run `auditor verify` without --offline first."
+            fault = "You require witnesses, but no log is saved yet. Run `auditor verify` without --offline first."
         else:
             fault = (
-                "You require witnesses, and the holder does not publish its ledger as a log. Ask its administrator for "
-                "one, or unset AUDITOR_WITNESSES."
+                "You require witnesses, but the holder does not publish its ledger as a log. Ask its "
+                "administrator for one, or unset AUDITOR_WITNESSES."
             )
         return LogCheck("", 0, fault=fault)
     return None
@@ -411,7 +416,7 @@ def _check(file: Path, keys: SigningKeys, holder: HolderClient | None, entries: 
         return ReceiptCheck(file, None, str(error))
     other = entries.setdefault(release.ledger.sequence, file)
     if other != file:
-        return ReceiptCheck(file, release, f"It names the ledger entry of another receipt, {other.name}.")
+        return ReceiptCheck(file, release, f"It names the same ledger entry as another receipt, {other.name}.")
     return ReceiptCheck(file, release, None if holder is None else _entry_fault(release.ledger, holder))
 
 
@@ -442,14 +447,14 @@ def _entry_fault(position: LedgerPosition, holder: HolderClient) -> str | None:
         entry = holder.ledger_entry(position.sequence)
     except NotFound:
         return (
-            f"The holder's ledger has no entry {position.sequence}: a copy was restored, or the ledger was rolled "
-            f"back. {_SEND_IT}"
+            f"The holder's ledger does not have entry {position.sequence}: a copy was restored, or the ledger was "
+            f"rolled back. {_SEND_IT}"
         )
     if entry == position:
         return None
     return (
-        f"Entry {position.sequence} of the holder's ledger is no longer the one of this receipt: a copy was restored, "
-        f"or the ledger was rewritten. {_SEND_IT}"
+        f"Entry {position.sequence} of the holder's ledger differs from this receipt: a copy was restored, or the "
+        f"ledger was rewritten. {_SEND_IT}"
     )
 
 

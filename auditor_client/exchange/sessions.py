@@ -78,13 +78,13 @@ class SignedIn(BaseModel):
         claims = _claims(token)
         if claims is None or not isinstance(token, str):
             raise SignInRefused(
-                f"The identity provider gave no signed token (JWT) for {readable(offer.audience)}. The administrators "
-                "of provider and holder have to agree on that; nothing was sent to the holder."
+                f"The identity provider did not give a signed token (JWT) for {readable(offer.audience)}. Nothing "
+                "was sent to the holder. Ask the administrators of both to agree on the token."
             )
         if claims.get("aud") not in (offer.audience, [offer.audience]):
             raise SignInRefused(
-                f"The token is not for {readable(offer.audience)} alone, so it was not sent to the holder. The "
-                "administrators of provider and holder have to agree on its audience."
+                f"The token is not only for {readable(offer.audience)}, so it was not sent to the holder. Ask the "
+                "administrators of holder and provider to agree on its audience."
             )
         given = answer.get("expires_in")
         if not isinstance(given, int | float):
@@ -124,12 +124,13 @@ class KeptSignIn:
             raise SettingsRefused(f"{self.path} cannot be read: {error.strerror}.") from error
         if not _is_own(found, refused):
             raise SettingsRefused(
-                f"{self.path} holds your sign-in, and others can read it: `auditor logout`, then sign in again."
+                f"{self.path} contains your sign-in and can be read by other users. Run `auditor logout`, then "
+                "sign in again."
             )
         try:
             kept = SignedIn.model_validate_json(content)
         except ValidationError:
-            raise SettingsRefused(f"{self.path} is damaged: `auditor logout`, then sign in again.") from None
+            raise SettingsRefused(f"{self.path} is damaged. Run `auditor logout`, then sign in again.") from None
         return kept if kept.holder_url == self.holder_url else None
 
     def keep(self, signed_in: SignedIn) -> None:
@@ -187,12 +188,12 @@ class KeptSignIn:
         status, answer = ask_provider("POST", endpoint(discovered(kept.offer.issuer), "token_endpoint"), asked)
         if answer.get("error") == "invalid_grant":
             self.path.unlink(missing_ok=True)
-            raise SignInNeeded("Your sign-in has ended: the identity provider renews it no more. Sign in again: "
+            raise SignInNeeded("Your sign-in has ended: the identity provider does not renew it. Sign in again: "
                                "`auditor login`.")  # fmt: skip
         if status != 200:
             raise ProviderUnavailable(
-                f"The identity provider renews no token now (status {status}). Try again in a moment, or sign in "
-                "again: `auditor login`."
+                f"The identity provider did not renew the token (status {status}). Try again in a moment, or sign "
+                "in again: `auditor login`."
             )
         renewed = SignedIn.of(kept.holder_url, kept.offer, answer, kept)
         self._write(renewed)
@@ -227,8 +228,8 @@ def shown_by(settings: AuditorSettings) -> Shown:
     if kept.read() is not None:
         return kept.token
     raise SignInNeeded(
-        f"Your key is not set, and you are not signed in. Give `api_key`, or set the environment variable "
-        f"{SETTINGS['api_key'].variable}; or sign in, where the holder offers that: `auditor login`."
+        f"Your key is not set, and you are not signed in. Give `api_key` or set {SETTINGS['api_key'].variable}. "
+        "If the holder offers sign-in, run `auditor login`."
     )
 
 
@@ -244,7 +245,10 @@ def discovered(issuer: str) -> Discovery:
             return Discovery.of(issuer, document)
     except ValueError:
         pass
-    raise ProviderUnavailable(f"{readable(issuer)} publishes no description of an identity provider of that name.")
+    raise ProviderUnavailable(
+        f"{readable(issuer)} does not publish the description of an identity provider of "
+        "that name. Ask the holder's administrator which is right."
+    )
 
 
 def endpoint(discovery: Discovery, name: str) -> str:
@@ -256,7 +260,9 @@ def endpoint(discovery: Discovery, name: str) -> str:
     found = getattr(discovery, name)
     if isinstance(found, str):
         return found
-    raise ProviderUnavailable(f"{readable(discovery.issuer)} publishes no {name.replace('_', ' ')}.")
+    raise ProviderUnavailable(
+        f"{readable(discovery.issuer)} does not publish its {name.replace('_', ' ')}. Ask its administrator."
+    )
 
 
 def resource(offer: SignInOffer) -> dict[str, str]:

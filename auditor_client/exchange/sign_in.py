@@ -41,20 +41,24 @@ def offered(settings: AuditorSettings) -> SignInOffer:
         offer = holder.sign_in_offer()
     if settings.oidc_issuer not in (None, offer.issuer):
         raise SettingsRefused(
-            f"The holder has you sign in at {readable(offer.issuer)}, and AUDITOR_OIDC_ISSUER says "
+            f"The holder names {readable(offer.issuer)} for sign-in, but AUDITOR_OIDC_ISSUER is "
             f"{settings.oidc_issuer}. Ask the holder's administrator, in another way, which is right."
         )
     plain = urlsplit(url).scheme == "http" and is_loopback(urlsplit(url).hostname or "")
     if not is_address(offer.issuer, plain=plain):
-        raise HolderLied("The holder has you sign in where others could read it. Report it to its administrator.")
+        raise HolderLied(
+            "The holder names a sign-in address that others could read along: it is neither https "
+            "nor on this machine. Report it to the holder's administrator."
+        )
     if settings.oidc_audience is None and _origin(offer.audience) != _origin(url):
         raise SettingsRefused(
-            f"The holder asks for tokens for {readable(offer.audience)}, which is no address of its own: whoever that "
-            "is would take them too. If its administrator confirms that, set AUDITOR_OIDC_AUDIENCE to it."
+            f"The holder asks for tokens for {readable(offer.audience)}, which is not one of its own addresses. "
+            "Another service of that name would accept your tokens too. If the holder's administrator confirms "
+            "the name, set AUDITOR_OIDC_AUDIENCE to it."
         )
     if settings.oidc_audience not in (None, offer.audience):
         raise SettingsRefused(
-            f"The holder asks for tokens for {readable(offer.audience)}, and AUDITOR_OIDC_AUDIENCE says "
+            f"The holder asks for tokens for {readable(offer.audience)}, but AUDITOR_OIDC_AUDIENCE is "
             f"{settings.oidc_audience}. Ask the holder's administrator, in another way, which is right."
         )
     return offer
@@ -96,7 +100,9 @@ class SignInBegun:
                 state=self.state, **resource(self.offer), **consent,
             )  # fmt: skip
         except ValueError:
-            raise ProviderUnavailable("The identity provider publishes no page to sign in.") from None
+            raise ProviderUnavailable(
+                "The identity provider does not publish a page to sign in. Ask its administrator."
+            ) from None
 
     @property
     def is_late(self) -> bool:
@@ -115,18 +121,23 @@ class SignInBegun:
             ProviderUnavailable: The provider does not answer.
         """
         if not self.is_answered_by(query.get("state", "")):
-            raise SignInRefused("That belongs to another sign-in, or took over ten minutes. Begin again.")
+            raise SignInRefused(
+                "This answer belongs to another sign-in, or came after more than ten minutes. Start again."
+            )
         if not self.discovery.answered_by(query.get("iss")):
-            raise SignInRefused("Another identity provider answered than was asked. Begin again, and report it.")
+            raise SignInRefused(
+                "Another identity provider answered than the one that was asked. Start again, "
+                "and report it to the holder's administrator."
+            )
         code = query.get("code", "")
         if not code:
             why = readable(query.get("error", "no code"))[:80]
-            raise SignInRefused(f"The identity provider did not sign you in ({why}). Begin again.")
+            raise SignInRefused(f"The identity provider did not sign you in ({why}). Start again.")
         form = code_form(code, redirect_url=self.redirect_url, verifier=self.verifier)
         form |= {"client_id": self.offer.client_id, **resource(self.offer)}
         status, answer = ask_provider("POST", endpoint(self.discovery, "token_endpoint"), form)
         if status != 200:
-            raise SignInRefused("The identity provider does not confirm the sign-in. Begin again.")
+            raise SignInRefused("The identity provider did not confirm the sign-in. Start again.")
         return SignedIn.of(self.holder_url, self.offer, answer)
 
 
@@ -154,7 +165,10 @@ def sign_in_by_device(
     status, begun = ask_provider("POST", endpoint(discovery, "device_authorization_endpoint"), form)
     names = ("device_code", "user_code", "verification_uri")
     if status != 200 or not all(isinstance(begun.get(name), str) for name in names):
-        raise ProviderUnavailable("The identity provider begins no sign-in on another machine.")
+        raise ProviderUnavailable(
+            "The identity provider does not offer sign-in with a code from another "
+            "machine. Sign in with a browser on this machine."
+        )
     show(readable(begun["verification_uri"]), readable(begun["user_code"]))
     every_s = max(_seconds(begun, "interval", 5.0), 1.0)
     until = time.monotonic() + _seconds(begun, "expires_in", SIGN_IN_S)
@@ -170,8 +184,8 @@ def sign_in_by_device(
         if answer.get("error") == "slow_down" or status in (429, 503):
             every_s += 5.0
         elif answer.get("error") != "authorization_pending":
-            raise SignInRefused("The identity provider did not sign you in. Begin again.")
-    raise SignInRefused("Nobody confirmed the code in time. Begin again.")
+            raise SignInRefused("The identity provider did not sign you in. Start again.")
+    raise SignInRefused("The code was not confirmed in time. Start again.")
 
 
 def _seconds(document: Mapping[str, Any], name: str, usual: float) -> float:

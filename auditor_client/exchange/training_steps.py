@@ -56,7 +56,7 @@ def check_training_quote(quote: TrainingQuote, training: Training, context: Requ
 def _check_steps(steps: Sequence[TrainingStep], training: Training, dataset: DatasetDescription) -> None:
     people = _PEOPLE_THAT_CHANGE.get(dataset.relation)
     require(people is not None, "trainings are not offered under the dataset's relation")
-    require(len({step.name for step in steps}) == len(steps) > 0, "it has no steps, or two of one name")
+    require(len({step.name for step in steps}) == len(steps) > 0, "its steps are missing, or two have one name")
     spent = 0
     for step in steps:
         epsilon_nano = _nano(step)

@@ -49,8 +49,10 @@ def check_training_release(
     Raises:
         HolderLied: Naming the fault.
     """
-    require(release.steps == quote.steps, "its steps are not the quoted ones")
-    require(isinstance(release.model, _MODELS[training.algorithm.name]), "its model is of another kind than was asked")
+    require(release.steps == quote.steps, "its steps differ from the quoted ones")
+    require(
+        isinstance(release.model, _MODELS[training.algorithm.name]), ("its model is of another kind than requested")
+    )
     schema = context.dataset.table
     if isinstance(release.model, TrainedScore):
         _check_score(release.model, training, schema)
@@ -73,9 +75,9 @@ def _check_score(model: TrainedScore, training: Training, schema: Schema) -> Non
         and len(terms) == len(document.terms)
         and all(of_term and len({test.column for test in of_term}) == 1 for of_term in tests)
         and {test.column for of_term in tests for test in of_term} <= cuts.keys(),
-        "its score reads something else than the bins of the features, one feature at a time",
+        "its score reads inputs other than the bins of the features, one feature at a time",
     )
-    require(model.at_least == 0, "its score is to be favourable from 0 on")
+    require(model.at_least == 0, "its score is not favourable from 0 on")
     require(
         all(
             _fitting(test, schema) and _keeps_bins(test, cuts[test.column], schema)
@@ -90,24 +92,30 @@ def _check_tree(model: TrainedTree, training: Training, declared: Schema) -> Non
     ids = [leaf.cell.id for leaf in model.leaves]
     require(
         len(set(ids)) == len(ids) and 1 <= len(ids) <= _leaves_max(training),
-        "its tree has more leaves than was asked for, or two of one name",
+        "its tree has more leaves than requested, or two of one name",
     )
     schema, linear = declared, isinstance(training.algorithm, FairLinear)
-    require(linear or model.scores is None, "its tree decides by scores, and was to decide by features")
+    require(linear or model.scores is None, "its tree decides by scores instead of features")
     if isinstance(training.algorithm, FairLinear):
         schema = _scored(model, training, declared, points=training.algorithm.points)
     conjunctions = [rule.all_of for leaf in model.leaves for rule in leaf.cell.any_of]
     cuts = {} if linear else {feature.column: feature.cuts or () for feature in training.features}
     for predicate in dict.fromkeys(itertools.chain.from_iterable(conjunctions)):
         if predicate.column in (model.scores or {}):
-            require(_fitting(predicate, schema), f"its tree compares {predicate.column!r} with what is no score")
+            require(
+                _fitting(predicate, schema),
+                (f"its tree compares {predicate.column!r} with a value that is not a score"),
+            )
             continue
-        require(predicate.column in cuts, "its tree splits on a column that is no feature")
+        require(predicate.column in cuts, "its tree splits on a column that is not a feature")
         require(
             _fitting(predicate, schema) and _keeps_bins(predicate, cuts[predicate.column], schema),
             f"its tree splits column {predicate.column!r} elsewhere than where bins begin",
         )
-    require(_parts_everybody(conjunctions, schema), "its leaves do not part everybody: some overlap, or leave some out")
+    require(
+        _parts_everybody(conjunctions, schema),
+        ("its leaves do not divide everybody: some overlap, or leave some people out"),
+    )
 
 
 def _leaves_max(training: Training) -> int:
@@ -127,14 +135,14 @@ def _scored(model: TrainedTree, training: Training, schema: Schema, *, points: i
         terms = document.terms if isinstance(document, Terms) and document.precision == "float64" else ()
         require(
             [term.axes if isinstance(term, TableTerm) else None for term in terms] == [(axis,) for axis in axes],
-            f"its score {name!r} reads something else than the bins of the features",
+            f"its score {name!r} reads inputs other than the bins of the features",
         )
         numbers = [number for term in terms if isinstance(term, TableTerm) for number in term.table]
         require(all(abs(number) <= most for number in numbers), f"its score {name!r} gives more points than a bin may")
     try:
         return with_scores(schema, model)
     except ValueError as error:
-        raise HolderLied(f"Its scores are none of whole points, or are called like a column: {error}") from error
+        raise HolderLied(f"Its scores are not in whole points, or have the name of a column: {error}") from error
 
 
 def _fitting(predicate: Predicate, schema: Schema) -> bool:
@@ -189,9 +197,9 @@ def _check_counts(
         where = f"leaf {counted.id!r}"
         require(
             len(counted.positive) == len(counted.negative) == len(groups),
-            f"{where} has not a count for each of {len(groups)} groups and each value of the label",
+            f"{where} does not have a count for each of {len(groups)} groups and each value of the label",
         )
         require(
             leaf.favourable == (sum(counted.positive) > sum(counted.negative)),
-            f"{where} decides otherwise than by its counts",
+            f"{where} decides differently from its counts",
         )

@@ -37,10 +37,10 @@ def require_marked(answer: QuoteBase | AnswerToRequest, dataset: DatasetDescript
     """
     declared, said = dataset.rehearsal, answer.rehearsal
     if declared is None:
-        require(said is None, "it is of a rehearsal, and real people were asked about")
+        require(said is None, "it is of a rehearsal, but the request was about real people")
         return
     require(said is not None and said.of == declared.of, f"it does not say that it is of a rehearsal of {declared.of}")
-    require(answer.charge.is_nothing, "it is of a rehearsal, and was charged")
+    require(answer.charge.is_nothing, "it is of a rehearsal, but it was charged")
 
 
 def signed(document: Mapping[str, Any], keys: SigningKeys) -> Signed:
@@ -70,10 +70,10 @@ def signed_as(kind: type[ReleaseT], document: Mapping[str, Any], keys: SigningKe
         raise _lie("it is nested more deeply than the contract allows") from error
     require(
         release.ledger.sequence >= 1 and _DIGEST.fullmatch(release.ledger.hash) is not None,
-        "it names no entry of a ledger",
+        "it does not name a ledger entry",
     )
     key = next(key for key in keys.keys if key.id == release.key)
-    require(key.valid_to is None or release.created <= key.valid_to, "its key was no longer valid when it was made")
+    require(key.valid_to is None or release.created <= key.valid_to, "its key had expired when it was made")
     if release.fault is not None:
         raise _lie(release.fault)
     identified = release.id == release.expected_id

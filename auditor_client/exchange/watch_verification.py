@@ -78,16 +78,17 @@ def require_own_answers(answers: Sequence[WatchAnswerRelease], watch: WatchRelea
         require((answer.dataset, answer.auditor) == (watch.dataset, watch.auditor), "it was made for somebody else")
         require(
             (answer.rehearsal and answer.rehearsal.of) == (watch.rehearsal and watch.rehearsal.of),
-            "of the watch and its answer one alone is of a rehearsal",
+            "only one of the watch and its answer is of a rehearsal",
         )
     versions = [answer.version for answer in answers]
     ascending = versions == sorted(set(versions)) and all(version >= watch.version for version in versions)
     require(ascending, "its answers are not one for each version, in order")
     require(
-        not any(answer.watch_answer.changed for answer in answers[:-1]), "it answers on after the verdict has changed"
+        not any(answer.watch_answer.changed for answer in answers[:-1]),
+        ("it continues to answer after the verdict has changed"),
     )
     sequences = [watch.ledger.sequence, *(answer.ledger.sequence for answer in answers)]
-    require(sequences == sorted(set(sequences)), "its answers were not entered one after the other, behind it")
+    require(sequences == sorted(set(sequences)), "its answers were not entered in order after it")
 
 
 def verified_skips(
@@ -123,7 +124,7 @@ def require_own_skips(
         spoken.append((one.ledger.sequence, one.watch_skip.first, one.watch_skip.last))
     last = watch.version - 1
     for _, first, end in sorted(spoken):
-        require(last < first, "it speaks of a version twice, or out of order")
+        require(last < first, "it mentions a version twice, or out of order")
         last = end
     require(not changed or last == changed[0], "it skips a version after the verdict has changed")
 
@@ -133,7 +134,7 @@ def _check_noise(
 ) -> None:
     require(groups == dataset.table.groups(watch.sensitive), "it compares other groups than the watch names")
     people = dataset.neighbouring.counts_that_change(len(groups), moved=True)
-    require(sensitivity == people, "one person is said to move the distance by another number than the relation says")
+    require(sensitivity == people, "its distance for one person differs from that of the relation")
     of_threshold = watch.charge.epsilon_nano * 2 // 5
     of_number = watch.charge.epsilon_nano - of_threshold
     wanted = (

@@ -42,7 +42,7 @@ class About(BaseModel):
 
     @classmethod
     def of_file(cls, model: Any) -> "About":
-        """What a model's file says of it by default: the name of the file, where it is words; else nothing."""
+        """Return what a model's file says of it by default: the name of the file, where it is words; else nothing."""
         if not isinstance(model, str | Path):
             return NOTHING
         try:

@@ -198,7 +198,7 @@ class AskedCells:
         return None
 
     def locate(self, inquiry: Inquiry, rate: Rate) -> Location | None:
-        """Where the plan asks for what a rate needs; None if it does not."""
+        """Return where the plan asks for what a rate needs; None if it does not."""
         cover = partial(self.cover, ids=inquiry.column_ids)
         favourable, unfavourable = (inquiry.rules_of(decision) for decision in (True, False))
         if rate in _BY_LABEL:
@@ -289,7 +289,7 @@ def read_crossed(release: Release, inquiry: Inquiry, rate: Rate) -> CrossedMeasu
 
 
 def size_bounds(inquiry: Inquiry, rate: Rate) -> SizeBounds | None:
-    """How many people of each group a rate is about, as far as the auditor knows it beforehand."""
+    """Return how many people of each group a rate is about, as far as the auditor knows it beforehand."""
     totals = inquiry.request.known_totals
     return None if totals is None or rate not in OF_EVERYBODY else totals.bounds
 
@@ -356,7 +356,7 @@ def _counted_values(inquiry: Inquiry) -> tuple[LabelValue | None, ...]:
 
 
 def merged_rows(has: tuple[str, ...], wanted: tuple[str, ...], schema: Schema) -> tuple[tuple[int, ...], ...] | None:
-    """How counts by more sensitive columns make rows of counts by fewer; None if the columns are the same.
+    """Return how counts by more sensitive columns make rows of counts by fewer; None if the columns are the same.
 
     There is one row for each value of the other columns: for each wanted group the index of its count.
 
@@ -417,12 +417,12 @@ def alternatives(
 
 
 def _key(rule: Rule, ids: Mapping[str, str], schema: Schema) -> RuleKey:
-    """Whom a rule counts, the same however its predicates are written."""
+    """Return whom a rule counts, the same however its predicates are written."""
     return frozenset((ids.get(one.column, ""), *_admitted(one, schema.by_name.get(one.column))) for one in rule.all_of)
 
 
 def _admitted(predicate: Predicate, column: Column | None) -> tuple[Hashable, ...]:
-    """What a predicate admits of its column.
+    """Return what a predicate admits of its column.
 
     Of a category or boolean column these are values: "not A" of the two values A and B is B. Of at most half of the
     values those that are admitted stand in the key, otherwise the others.

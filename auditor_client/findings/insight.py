@@ -177,7 +177,7 @@ def parity_of(estimate: MetricEstimate, rate: Rate) -> ParityEstimate:
 
 
 def _threshold(finding: Finding, rate: Rate) -> float | None:
-    """What a verdict on one rate is about."""
+    """Return what a verdict on one rate is about."""
     metric = next(metric for metric in finding.metrics if rate in RATES[metric])
     return finding.reading.threshold_of(metric)
 

@@ -84,6 +84,6 @@ def _lookup(supports: Mapping[str, int] | None) -> CountSupport | None:
     def support(cell: Cell) -> int:
         if cell.id in supports:
             return supports[cell.id]
-        raise EstimationRefused(f"There is no support for cell {cell.id!r}.")
+        raise EstimationRefused(f"The support of cell {cell.id!r} is missing")
 
     return support

@@ -35,7 +35,9 @@ def read_leaves(release: Release, inquiry: Inquiry) -> "LeafCounts":
     from auditor_client.estimation.leaf_choices import LeafCounts  # noqa: PLC0415 - takes a second to import
 
     if inquiry.label is None:
-        raise QuestionRefused("Mending weighs parity against accuracy: name the column that is the `label`.")
+        raise QuestionRefused(
+            "Relabelling weighs parity against accuracy, which needs a label. Name its column (`label`)."
+        )
     merged = merged_rows(release.plan.sensitive, inquiry.request.sensitive, inquiry.dataset.table)
     cells = AskedCells(release.plan, inquiry.schema)
     values = inquiry.every_label_value()
@@ -51,8 +53,8 @@ def read_leaves(release: Release, inquiry: Inquiry) -> "LeafCounts":
                 counted.noise, DiscreteLaplaceNoise | DiscreteGaussianNoise
             ):
                 raise QuestionRefused(
-                    "Only an answer is mended from in which every group was counted and noise was added: one of the "
-                    "mechanisms laplace and gaussian, and not of one of two groups alone."
+                    "Relabelling needs an answer that counts every group with added noise. Audit with the mechanism "
+                    "laplace or gaussian, under a relation that counts both groups."
                 )
             of_value.append(counted)
         table.append(of_value)

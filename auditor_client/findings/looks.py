@@ -90,7 +90,7 @@ class Looks(BaseModel):
         return tuple(loss - before for loss, before in zip(self.losses, (NO_LOSS, *self.losses[:-1]), strict=True))
 
     def number(self, loss: Loss) -> int:
-        """Which look, from 1 on, was taken when all answers together lost so much.
+        """Return which look, from 1 on, was taken when all answers together lost so much.
 
         Raises:
             QuestionRefused: None.

@@ -163,9 +163,10 @@ def counts_to_mend(finding: Finding) -> "LeafCounts":
     _require_tree(finding.question)
     if finding.intervention == "punitive":
         raise QuestionRefused(
-            "This audit is about a punitive decision. Mending raises the ratio of favourable rates, and counts a "
-            "favourable decision as right where the label is true: for a burden that is the wrong way round. Mend an "
-            "audit of an assistive decision, whose label is true for the people who qualify."
+            "This audit is about a punitive decision. Relabelling raises the ratio of favourable rates, and "
+            "counts a favourable decision as right if the label is true, which is the wrong direction for a "
+            "burden. Relabel a tree from the audit of an assistive decision, "
+            "whose label is true for the people who qualify."
         )
     return read_leaves(finding.release, finding.question)
 
@@ -174,18 +175,18 @@ def _require_tree(question: Question) -> None:
     """Refuse what has no leaves of a tree over declared columns."""
     source = question.source
     if question.request.decision is not None:
-        raise QuestionRefused("These decisions were made already: there is no model to mend.")
+        raise QuestionRefused("These decisions were made already, so a model to relabel does not exist.")
     if question.request.chain is not None:
         raise QuestionRefused(
-            "The rules of this answer are the stages of a chain: audit the model by itself to mend it."
+            "The rules of this answer are the stages of a chain. Audit the model alone to relabel it."
         )
     if source.columns or source.score is not None or source.decided or question.request.edges is not None:
         raise QuestionRefused(
-            "Only trees and lists of rules over the dataset's own columns are mended leaf by leaf. Of a score, audit "
-            "with bands (`edges`): the report has the ratio at every threshold, so choose another."
+            "Only trees and rule lists over the dataset's own columns can be relabelled leaf by leaf. Audit a score "
+            "with bands (`edges`) instead: the report then has the ratio at every threshold to choose from."
         )
     if question.against or STABILITY in question.metrics:
-        raise QuestionRefused("The rules of this answer are not the leaves of one model: audit the model by itself.")
+        raise QuestionRefused("The rules of this answer are not the leaves of one model. Audit the model alone.")
 
 
 def _usual_decisions(question: Question, leaves: Sequence[LeafRules], counts: "LeafCounts") -> dict[bool, str]:

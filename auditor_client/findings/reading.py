@@ -148,7 +148,7 @@ class Reading(BaseModel):
         return FOUR_FIFTHS if self.threshold is None else self.threshold
 
     def threshold_of(self, metric: str) -> float | None:
-        """What the verdict on a metric's ratio is about; None if there is to be none."""
+        """Return what the verdict on a metric's ratio is about; None if there is to be none."""
         return self.selection_threshold if metric in (PARITY, ADVERSE) else self.threshold
 
     def settled(self, metrics: Sequence[str]) -> "Reading":
@@ -228,7 +228,7 @@ class Reading(BaseModel):
         return self.model_copy(update={"level": level})
 
     def drawing(self, number: int | None = None) -> Drawing:
-        """How draws are made, by default as many as an interval of this level is made from.
+        """Return how draws are made, by default as many as an interval of this level is made from.
 
         Intervals that hold together are the posterior's: its own draws say at which level they do.
         """
@@ -242,7 +242,7 @@ class Reading(BaseModel):
         return Drawing(number or DRAWS, edition=edition)
 
     def scores(self, bands: BandCounts, chosen: float | None, reference: Group | None) -> "ScoreFigures":
-        """What bands of a score say.
+        """Return what bands of a score say.
 
         Args:
             bands: As they were answered.
@@ -263,7 +263,7 @@ class Reading(BaseModel):
         ).figures(chosen)
 
     def chain(self, counts: ChainCounts, reference: Group | None) -> "ChainFigures":
-        """What the stages of a chain say, with intervals that hold together at the level.
+        """Return what the stages of a chain say, with intervals that hold together at the level.
 
         Args:
             counts: As they were answered.

@@ -18,8 +18,8 @@ def require_marked_alike(dataset: DatasetDescription, answers: Iterable[AnswerTo
         said = None if answer.rehearsal is None else answer.rehearsal.of
         if said != declared:
             raise QuestionRefused(
-                f"The answer {answer.id} is about {_words(said)}, and what it is read for is about {_words(declared)}: "
-                "the one says nothing of the other."
+                f"The answer {answer.id} is about {_words(said)}, but this audit is about {_words(declared)}. "
+                "Use an answer about the same people."
             )
 
 
@@ -43,12 +43,12 @@ def of_dataset(dataset: DatasetDescription, name: str | None) -> bool:
 
 
 def rehearsal_member(answer: AnswerToRequest) -> dict[str, str]:
-    """What a model's file says besides of the answer that it was made from, if that is of a rehearsal."""
+    """Return what a model's file says besides of the answer that it was made from, if that is of a rehearsal."""
     return {} if answer.rehearsal is None else {"rehearsal_of": answer.rehearsal.of}
 
 
 def of_rehearsal(answer: AnswerToRequest) -> str:
-    """What begins the description of a model that was made from a rehearsal; nothing of others."""
+    """Return what begins the description of a model that was made from a rehearsal; nothing of others."""
     return "" if answer.rehearsal is None else f"REHEARSAL of {answer.rehearsal.of}, about invented people: "
 
 

@@ -164,7 +164,7 @@ def require_ratio(ratio: float) -> None:
 
 
 def _score_words(model: TrainedTree, metadata: DatasetMetadata, label: str) -> dict[str, ColumnWords]:
-    """What people read of a trained tree's scores."""
+    """Return what people read of a trained tree's scores."""
     written = metadata.columns.get(label)
     titles = (
         said("points for {label}", label=(written and written.title) or label),

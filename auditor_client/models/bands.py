@@ -36,7 +36,7 @@ def _pair(rules: Sequence[Decided]) -> tuple[int, int, Path] | None:
 
 
 def _joined(first: Path, second: Path) -> Path | None:
-    """Whom two rules match together, if they lie behind each other on one column and are alike on all others."""
+    """Return whom two rules match together, if they lie behind each other on one column and are alike on all others."""
     columns = {one.column for one in (*first, *second) if _on(first, one.column) != _on(second, one.column)}
     if len(columns) != 1:
         return None
@@ -51,5 +51,5 @@ def _joined(first: Path, second: Path) -> Path | None:
 
 
 def _on(path: Path, column: str) -> Path:
-    """What a rule says of one column."""
+    """Return what a rule says of one column."""
     return tuple(one for one in path if one.column == column)

@@ -27,14 +27,14 @@ class Space:
         return cls({name: representatives(schema.by_name[name], found) for name, found in by_column.items()})
 
     def box(self, predicates: Sequence[Predicate]) -> Box:
-        """What a conjunction admits; a column that it does not name is not in it."""
+        """Return what a conjunction admits; a column that it does not name is not in it."""
         box: Box = {}
         for predicate in predicates:
             box[predicate.column] = self.admitted(predicate) & box.get(predicate.column, self.all(predicate.column))
         return box
 
     def admitted(self, predicate: Predicate) -> frozenset[int]:
-        """What one predicate admits."""
+        """Return what one predicate admits."""
         return frozenset(index for index, value in enumerate(self.values[predicate.column]) if predicate.matches(value))
 
     def all(self, column: str) -> frozenset[int]:

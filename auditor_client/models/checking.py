@@ -189,7 +189,7 @@ def records_count(read: ReadModel) -> int:
 
 def _document(column: DerivedColumn) -> Document:
     if isinstance(column.origin, str):
-        raise TypeError("A linked column has no document.")
+        raise TypeError("A linked column does not have a document.")
     return column.origin.score
 
 
@@ -199,6 +199,6 @@ def documents_of(read: ReadModel) -> list[Document]:
 
 
 def _gap(by_class: Numbers) -> Numbers:
-    """How far the largest number is above the next, shape (records,)."""
+    """Return how far the largest number is above the next, shape (records,)."""
     ordered = np.sort(by_class, axis=1)
     return ordered[:, -1] - ordered[:, -2]

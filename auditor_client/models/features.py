@@ -72,7 +72,7 @@ class ColumnFeatures:
         return np.nan_to_num(records.values[self.domain.column.name], nan=0.0)
 
     def magnitudes(self, records: Invented) -> Numbers:
-        """How large slope · x and what is added are together, shape (records, features)."""
+        """Return how large slope · x and what is added are together, shape (records, features)."""
         sizes: Numbers = np.abs(self.slopes) * np.abs(self.numbers(records))[:, None] + self.sizes[self.atoms(records)]
         return sizes
 
@@ -204,7 +204,7 @@ def _ends(domain: Domain) -> Iterator[tuple[int, Value | None]]:
 
 
 def _answer(feature: Feature, x: list[Any], found: Numbers, slope: float) -> tuple[float, float] | None:
-    """What a feature adds to slope · x on an atom, and how large its parts are; None if that is no constant.
+    """Return what a feature adds to slope · x on an atom, and how large its parts are; None if that is no constant.
 
     Args:
         feature: The feature.

@@ -61,7 +61,7 @@ def model_file(path: Path | str) -> bytes:
     path = Path(path)
     try:
         if not path.is_file():
-            raise ModelRefused(f"{path} is no file. {SAVE}")
+            raise ModelRefused(f"{path} is not a file. {SAVE}")
         size = path.stat().st_size
         if not 0 < size <= FILE_BYTES_MAX:
             raise ModelRefused(f"{path.name} has {size} bytes; a model has from 1 to {FILE_BYTES_MAX}. {SAVE}")

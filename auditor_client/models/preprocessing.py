@@ -108,12 +108,12 @@ class Preprocessing:
             self.transform = _then(self.transform, step)
 
     def matrix(self, table: Any) -> NDArray[np.float32]:
-        """What a tree compares that rounds to float32, shape (rows, features)."""
+        """Return what a tree compares that rounds to float32, shape (rows, features)."""
         with np.errstate(over="ignore"):
             return self.numbers(table).astype(np.float32)
 
     def numbers(self, table: Any) -> NDArray[np.float64]:
-        """What the model is given, shape (rows, features)."""
+        """Return what the model is given, shape (rows, features)."""
         return _numbers(self.transform)(table)
 
     def cut_at_zero(self) -> None:
@@ -279,7 +279,7 @@ def _trace_scaler(step: Any, features: Sequence[Feature], _: Transform) -> list[
 
 
 def _scaling(step: Any, count: int) -> tuple[list[float], list[float]]:
-    """What a scaler multiplies each feature by, and then adds."""
+    """Return what a scaler multiplies each feature by, and then adds."""
     if type(step) is preprocessing.MinMaxScaler:
         return step.scale_.tolist(), step.min_.tolist()
     middle = getattr(step, "mean_" if type(step) is preprocessing.StandardScaler else "center_", None)

@@ -120,7 +120,7 @@ class ThresholdTest:
 
 
 def turns(inputs: Inputs, tests: Sequence[ThresholdTest], matrix: Matrix) -> list[frozenset[int]]:
-    """Where each answer changes, exactly: the keys k of the test's raw column with another answer at k + 1.
+    """Return where each answer changes, exactly: the keys k of the test's raw column with another answer at k + 1.
 
     Section search in all monotone pieces of all tests at once: the model's transformers are called a
     few times on some thousand rows, because most of a call's cost does not depend on the rows.

@@ -31,7 +31,7 @@ def why_not(kind: str) -> str | None:
     if name.endswith("SearchCV"):
         return f"{name} is a search: give its best_estimator_."
     if name.startswith("Stacking"):
-        return f"{name} decides by a model of models, which is no sum of trees or terms: read what is in it one by one."
+        return f"{name} decides by a model of models, which is not a sum of trees or terms. Read its parts one by one."
     if name.endswith("Regressor"):
         return f"{name} predicts a number and decides nothing. {READ}"
     if match["room"] in _ROOMS_OF_STEPS:

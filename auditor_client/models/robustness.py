@@ -109,13 +109,13 @@ def _check(schema: Schema, reach: Mapping[str, float], free: Collection[str]) ->
     for name in (*reach, *free):
         column = schema.by_name.get(name)
         if column is None or not schema.may_be_named(name):
-            raise QuestionRefused(f"Column {name!r} is none that rules can name: leave it out.")
+            raise QuestionRefused(f"Column {name!r} cannot be named in rules. Leave it out.")
         if name in reach and not column.ordered:
-            raise QuestionRefused(f"Column {name!r} has no distances: it stays as it is, or is free.")
+            raise QuestionRefused(f"Column {name!r} does not have distances: it stays as it is, or is free.")
         if name in reach and not 0 < reach[name] < math.inf:
             raise QuestionRefused(f"Column {name!r}: a distance is a finite number above 0.")
         if name in reach and name in free:
-            raise QuestionRefused(f"Column {name!r} is free, so it has no distance.")
+            raise QuestionRefused(f"Column {name!r} is free, so it cannot have a distance. Leave out one of the two.")
 
 
 def _grown(
@@ -141,8 +141,8 @@ def _grown_predicate(predicate: Predicate, distance: float | None) -> Iterator[P
     steps = (("ge", -1), ("le", 1)) if predicate.op == "eq" else ((predicate.op, _MOVED.get(predicate.op, 0)),)
     if not isinstance(predicate.value, int | float) or not all(step for _, step in steps):
         raise QuestionRefused(
-            f"A rule compares column {predicate.column!r} with single values, which have no reach: leave its distance "
-            "out, and the column stays as it is."
+            f"A rule compares column {predicate.column!r} with single values, which do not have a distance. Leave "
+            "its distance out; the column then stays as it is."
         )
     for op, step in steps:
         value = float(predicate.value) + step * distance

@@ -92,7 +92,7 @@ class Scoring:
         """
         if len(self.classes) != 2 or self.probabilities is None:
             raise ModelRefused(
-                "The model has no single probability that could be above a threshold: leave `above` out."
+                "The model does not have a single probability to compare with a threshold. Leave `above` out."
             )
         index = list(self.classes).index(favourable[0])
         alone = self.alone(index)
@@ -188,7 +188,7 @@ def _by_threshold(
 
 
 def moved_threshold(favourable: Callable[[Numbers], NDArray[np.bool_]]) -> tuple[float, float]:
-    """Where a maker's decision about a number changes, to the last bit.
+    """Return where a maker's decision about a number changes, to the last bit.
 
     Args:
         favourable: The decision about some numbers, by the maker's own arithmetic: not about the smallest number of a
@@ -205,7 +205,8 @@ def moved_threshold(favourable: Callable[[Numbers], NDArray[np.bool_]]) -> tuple
     keys = np.arange(key - _AROUND, key + _AROUND, dtype=np.uint64)
     if (favourable(_DOUBLES.values(keys)) != (keys >= np.uint64(key))).any():
         raise ModelRefused(
-            "Near its threshold the model's decision rises and falls with its score: it has no threshold."
+            "Near its threshold the model's decision rises and falls with its score, so a single threshold does "
+            "not exist."
         )
     return float(_DOUBLES.value(key - 1)), first
 

@@ -48,7 +48,7 @@ def steps_inside(model: Any) -> list[Any]:
     if type(model) is not HistGradientBoostingClassifier or model._preprocessor is None:  # noqa: SLF001
         return []
     if type(model._preprocessor) is not ColumnTransformer:  # noqa: SLF001
-        raise ModelRefused(f"The model's encoder is none of scikit-learn's. {_AGAIN}")
+        raise ModelRefused(f"The model's encoder is not from scikit-learn. {_AGAIN}")
     # Its categories are encoded first; its numbers are only checked, which is no transform that could be traced.
     inside = copy.copy(model._preprocessor)  # noqa: SLF001
     inside.transformers_ = [
@@ -111,7 +111,7 @@ def _argmax(numbers: Numbers) -> NDArray[np.intp]:
 
 
 def mean_of_probabilities(model: Any) -> Scoring:
-    """What follows from the mean probability of each class."""
+    """Return what follows from the mean probability of each class."""
     return Scoring(
         model.classes_.tolist(),
         (),
@@ -146,8 +146,8 @@ def _gradient_boosting(model: Any, features: int) -> tuple[Ensemble, Scoring]:
     rate, before = float(model.learning_rate), model.init_
     if not (before == "zero" if isinstance(before, str) else type(before) is DummyClassifier):
         raise ModelRefused(
-            f"The model begins with a {type(before).__name__}, whose probabilities are no sum of trees: train it with "
-            "init=None or init='zero'."
+            f"The model begins with a {type(before).__name__}, whose probabilities are not a sum of trees. Train "
+            "it with init=None or init='zero'."
         )
     if type(before) is DummyClassifier and before.strategy not in ("prior", "most_frequent", "constant"):
         raise ModelRefused("The model begins with what is drawn at random: train it with init=None.")
@@ -164,7 +164,7 @@ def _histogram_boosting(model: Any, features: int) -> tuple[Ensemble, Scoring]:
     scores = 1 if len(model.classes_) == 2 else len(model.classes_)
     base = np.zeros(scores) + np.asarray(model._baseline_prediction, np.float64).reshape(-1)  # noqa: SLF001
     if type(model._bin_mapper) is not _BinMapper:  # noqa: SLF001
-        raise ModelRefused(f"The model's bins are none of scikit-learn's. {_AGAIN}")
+        raise ModelRefused(f"The model's bins are not from scikit-learn. {_AGAIN}")
     categorical = np.asarray(model._bin_mapper.is_categorical_, bool)  # noqa: SLF001
     encoded = np.zeros(features, bool)
     if model.is_categorical_ is not None:
@@ -186,9 +186,9 @@ def _histogram_boosting(model: Any, features: int) -> tuple[Ensemble, Scoring]:
 
 
 def _boosted(model: Any, scores: int, by_sign: Callable[[Numbers], NDArray[np.intp]]) -> Scoring:
-    """What follows from sums at the scale of the loss."""
+    """Return what follows from sums at the scale of the loss."""
     if type(model._loss) not in _LOSSES:  # noqa: SLF001
-        raise ModelRefused(f"The model's loss is none of scikit-learn's. {_AGAIN}")
+        raise ModelRefused(f"The model's loss is not from scikit-learn. {_AGAIN}")
 
     def own(matrix: Any) -> Numbers:
         numbers = np.asarray(model.decision_function(matrix), np.float64)
@@ -218,7 +218,7 @@ def _adaboost(model: Any, features: int) -> tuple[Ensemble, Scoring]:
         values = np.where(votes[:, None] == np.arange(classes), weight, -1 / (classes - 1) * weight)
         trees.append(_fitted(tree, values[:, 1:] if two else values, range(features), (0,) if two else range(classes)))
     if not (np.isfinite(weights).all() and whole > 0):
-        raise ModelRefused(f"The weights of the model's trees have no positive sum. {_AGAIN}")
+        raise ModelRefused(f"The weights of the model's trees do not have a positive sum. {_AGAIN}")
 
     def margins(numbers: Numbers) -> Numbers:
         found: Numbers = (numbers[:, 0] / whole) * 2 if two else numbers / whole
@@ -257,7 +257,7 @@ def _parts(estimators: Any, kinds: tuple[type, ...]) -> list[Any]:
             )
         require_sound_tree(part)
     if not found:
-        raise ModelRefused(f"The model has no trees. {_AGAIN}")
+        raise ModelRefused(f"The model does not have trees. {_AGAIN}")
     return found
 
 

@@ -80,7 +80,7 @@ class _Network:
         return Layers(kind="layers", precision="float64", inputs=tuple(inputs), layers=tuple(layers))
 
     def bounds(self, records: Invented) -> Numbers:
-        """How far the two arithmetics may be apart, shape (records,)."""
+        """Return how far the two arithmetics may be apart, shape (records,)."""
         features = np.zeros((records.count, len(self.weights[0])))
         for column in self.columns:
             features[:, list(column.features)] = column.magnitudes(records)

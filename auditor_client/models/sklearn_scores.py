@@ -147,7 +147,7 @@ class _Reading:
             type(one) in _CALIBRATORS for one in calibrated.calibrators
         ):
             raise ModelRefused(
-                "The model's calibration is none of scikit-learn's: save the model again from its source."
+                "The model's calibration is not from scikit-learn. Save the model again from its source."
             )
         inner = self.inside(calibrated.estimator, steps)
         if len(inner.scoring.classes) != 2:
@@ -170,7 +170,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
 
 
 def read_uncompared(model: Any, request: ModelRequest) -> tuple[ReadModel, Schema, Ask]:
-    """What was read, and whom to compare it with.
+    """Return what was read, and whom to compare it with.
 
     Raises:
         ModelRefused: The model cannot be read exactly.
@@ -228,9 +228,9 @@ def _tree_of(member: Any) -> tuple[list[Any], Any]:
 
 
 def _around(scoring: Scoring, model: Any) -> Scoring:
-    """What a model around another makes of the other's numbers: its own code runs on them."""
+    """Return what a model around another makes of the other's numbers: its own code runs on them."""
     if scoring.probabilities is None and scoring.margins is None:
-        raise ModelRefused(f"{type(model).__name__} is around a vote, which has no number of its own to be compared.")
+        raise ModelRefused(f"{type(model).__name__} is around a vote, which does not have a number to compare.")
     return replace(
         scoring,
         decide=by_label(lambda numbers: quietly(model.predict, numbers), scoring.classes),

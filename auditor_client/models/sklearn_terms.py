@@ -84,7 +84,7 @@ class SumOfFeatures:
         return Terms(kind="terms", precision="float64", base=base, terms=tuple(terms))
 
     def sizes(self, columns: Sequence[ColumnFeatures], records: Invented) -> Numbers:
-        """What bounds of absolute values add up to, shape (records,)."""
+        """Return what bounds of absolute values add up to, shape (records,)."""
         total = np.full(records.count, self.constant)
         for column in columns:
             if self.tables:
@@ -214,7 +214,7 @@ def _bayes(
     sums: Sequence[SumOfFeatures],
     sizes: Sequence[SumOfFeatures] | None = None,
 ) -> ReadSums:
-    """What naive Bayes makes of its joint log-likelihoods; between two classes, of their difference."""
+    """Return what naive Bayes makes of its joint log-likelihoods; between two classes, of their difference."""
     two = len(model.classes_) == 2
     sizes = sizes or [one.absolute() for one in sums]
     if two:

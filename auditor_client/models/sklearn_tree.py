@@ -95,7 +95,7 @@ def _unwrapped(model: Any) -> tuple[list[Any], Any]:
 
 
 def inputs_of(parts: Sequence[Any], schema: Schema, columns: Sequence[str] | None, dtypes: Mapping[str, str]) -> Inputs:
-    """How the model wants its rows: as the first of its parts that knows says."""
+    """Return how the model wants its rows: as the first of its parts that knows says."""
     first = next(part for part in parts if hasattr(part, "n_features_in_"))
     names = getattr(first, "feature_names_in_", None)
     if columns is None:

@@ -175,7 +175,7 @@ def _with_schema(archive: zipfile.ZipFile, schema: Any, *, older: tuple[int, int
 
 
 def _schema(archive: zipfile.ZipFile, name: str) -> Any:
-    """What a skops file says that it holds; unpacks within bounds."""
+    """Return what a skops file says that it holds; unpacks within bounds."""
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     if any(entry.endswith((".pkl", ".pickle", ".joblib")) for entry in names):

@@ -27,7 +27,7 @@ class Capacity:
 
 
 def capacity(question: Question, quote: Quote, budget: Budget) -> Capacity | None:
-    """How many fit; None of a plan that costs nothing, and of one that pays a difference alone."""
+    """Return how many fit; None of a plan that costs nothing, and of one that pays a difference alone."""
     if quote.charge.is_nothing or question.plan.refines is not None:
         return None
     return Capacity(times_within(quote.charge, budget.left), _other(question, quote, budget))

@@ -30,7 +30,7 @@ _HALF: Final = 0.5
 def forecast_chain(
     question: Question, reading: Reading, *, supports: CountSupport | None = None, seed: int = 0
 ) -> tuple[StepForecast, ...]:
-    """What would be seen of every step of a question's chain; empty without a chain.
+    """Return what would be seen of every step of a question's chain; empty without a chain.
 
     Args:
         question: With its assumption.

@@ -146,7 +146,7 @@ def forecast(
 
 
 def _by(keys: Iterable[Key], expected: Callable[[Key], Expectation]) -> dict[Key, Expectation]:
-    """What is expected by each of some changes, but for those that could not be asked, or not be read."""
+    """Return what is expected by each of some changes, but for those that could not be asked, or not be read."""
     found = {}
     for key in keys:
         with suppress(QuestionRefused, EstimationRefused):  # for example half an ε that the holder does not accept
@@ -157,7 +157,7 @@ def _by(keys: Iterable[Key], expected: Callable[[Key], Expectation]) -> dict[Key
 def _joined(
     question: Question, kept: Sequence[Plan], supports: CountSupport | None, reading: Reading
 ) -> JoinedForecast:
-    """What the answer would show with those that are kept, and what they show without it."""
+    """Return what the answer would show with those that are kept, and what they show without it."""
     others = joinable_plans(question, kept)
     before = [*others, *([question.plan] if question.plan in kept else [])]
 
@@ -168,7 +168,7 @@ def _joined(
 
 
 def _of_strata(question: Question, supports: CountSupport | None, reading: Reading) -> StrataForecast:
-    """What one of the strata would show, and everybody without them."""
+    """Return what one of the strata would show, and everybody without them."""
     whole, number = question.changed(by=None), len(question.strata)
     people = max(question.request.assumption.supposed_people // number, 1)
     return StrataForecast(
@@ -182,7 +182,7 @@ def _of_strata(question: Question, supports: CountSupport | None, reading: Readi
 def knowing(
     question: Question, chosen: Expectation, *, supports: CountSupport | None = None, reading: Reading = READING
 ) -> dict[Knowledge, Expectation]:
-    """What the question would show by what is known beforehand: how many people groups have, or rules, or both.
+    """Return what the question would show by what is known beforehand: how many people groups have, or rules, or both.
 
     The same answers about the same people are estimated each time, and compared with what is chosen. Group totals that
     are not given are taken to be exact; they say nothing of rates of a part of the people.
@@ -253,7 +253,7 @@ def expectation(
     plans: Sequence[Plan] | None = None,
     seed: int = 0,
 ) -> Expectation:
-    """What a question would show on average, for its first metric; the same seed gives the same forecast.
+    """Return what a question would show on average, for its first metric; the same seed gives the same forecast.
 
     Args:
         supports: Counts a cell in the auditor's own data.
@@ -270,7 +270,7 @@ def expectation(
 
 
 def _expected(question: Question, audits: SimulatedAudits, ranges: FloatArray, bar: float | None) -> Expectation:
-    """What simulated audits show on average, with the threshold of the verdict, if there is to be one."""
+    """Return what simulated audits show on average, with the threshold of the verdict, if there is to be one."""
     value, low, high = ranges.T
     adverse = audits.ratio_kind.adverse
     true = min((counts.ratio(audits.rule, adverse=adverse) for counts in audits.people), default=np.nan)
@@ -286,7 +286,7 @@ def _expected(question: Question, audits: SimulatedAudits, ranges: FloatArray, b
 def chances(
     question: Question, *, supports: CountSupport | None = None, reading: Reading = READING, seed: int = 0
 ) -> tuple[Chance, ...]:
-    """How often the audit would give a verdict, by what the ratio truly is.
+    """Return how often the audit would give a verdict, by what the ratio truly is.
 
     Empty where there is to be no verdict, and where groups were perturbed at their source. A ratio that the assumed
     share of accepted people does not admit is left out.
@@ -456,7 +456,7 @@ def _multiples(question: Question, factors: Sequence[float]) -> Iterator[int]:
 
 
 def _charge(question: Question) -> Loss:
-    """What a question would be charged, if the holder finds the cells of each of its batches disjoint."""
+    """Return what a question would be charged, if the holder finds the cells of each of its batches disjoint."""
     plan, schema, relation = question.plan, question.schema, question.dataset.neighbouring
     loss = NO_LOSS
     for batch in plan.batches:
@@ -470,7 +470,7 @@ def _charge(question: Question) -> Loss:
 
 
 def perturbation_nano(schema: Schema, sensitive: Sequence[str]) -> int:
-    """What a person's perturbed reports have cost, ε in units of 10⁻⁹, within the public range of ε."""
+    """Return what a person's perturbed reports have cost, ε in units of 10⁻⁹, within the public range of ε."""
     columns = (schema.by_name[name] for name in sensitive)
     loss = sum(
         column.randomised_response.epsilon(len(column.values)) for column in columns if column.randomised_response

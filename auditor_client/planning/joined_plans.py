@@ -11,7 +11,7 @@ from shared.kinds.plans import Plan
 
 
 def located_plan(question: Question, metric: str, plan: Plan) -> LocatedPlan:
-    """Where a plan asks for the rates of a question's metric; those that it does not ask for are left out.
+    """Return where a plan asks for the rates of a question's metric; those that it does not ask for are left out.
 
     Raises:
         EstimationRefused: It counts by other columns.

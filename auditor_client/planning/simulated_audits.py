@@ -138,7 +138,7 @@ class SimulatedAudits:
         )
 
     def _joined(self, rate: int, counts: SupposedCounts, number: int, rng: np.random.Generator) -> Totals:
-        """What T answers to every plan say of one rate together."""
+        """Return what T answers to every plan say of one rate together."""
         first, *others = (self._totals(asked, rate, counts, number, rng) for asked in self.asked)
         if not others or not isinstance(first, CountedTotals):
             return first
@@ -147,7 +147,7 @@ class SimulatedAudits:
     def _totals(
         self, asked: LocatedPlan, rate: int, counts: SupposedCounts, number: int, rng: np.random.Generator
     ) -> Totals:
-        """What T answers to one plan say of one rate."""
+        """Return what T answers to one plan say of one rate."""
         if self.local:
             return totals_of(self._measured(asked, rate, counts, rng))
         location, true = asked.locations[rate], self._true(asked, rate, counts)

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from auditor_client.estimation.impact import ImpactRatio
 
 _DECIDED: Final = sentence(
-    "Decided at look {number} of at most {most}. The looks up to it cost {spent} together; all of them, at {all}, were "
-    "settled before the first answer."
+    "Decided at interim look {number} of at most {most}. The looks so far cost {spent} together. All losses, "
+    "{all}, were fixed before the first answer."
 )
 _OPEN: Final = sentence(
-    "Still open at look {number} of at most {most}. The looks up to it cost {spent} together; all of them, at {all}, "
-    "were settled before the first answer."
+    "Still undecided at interim look {number} of at most {most}. The looks so far cost {spent} together. All "
+    "losses, {all}, were fixed before the first answer."
 )
 
 
@@ -195,13 +195,13 @@ def _reused(finding: Finding) -> str:
     if not finding.reused:
         return ""
     return said(
-        "Nothing was spent: a kept answer of {day} already has every count that this question needs.",
+        "Nothing was spent: a saved answer of {day} already has every count that this request needs.",
         day=date(finding.release.created.astimezone(UTC)),
     )
 
 
 def _joined(finding: Finding) -> str:
-    """From which answers the figures are estimated, if there are several."""
+    """Return from which answers the figures are estimated, if there are several."""
     answers = finding.stored.answers
     if len(answers) == 1:
         return ""
@@ -213,7 +213,7 @@ def _joined(finding: Finding) -> str:
 
 
 def _looks(finding: Finding) -> str:
-    """Which look it is, of which that were settled, and what they cost; empty if the question was asked once."""
+    """Return which look it is, of which that were settled, and what they cost; empty if the question was asked once."""
     looks, number = finding.reading.looks, finding.look
     if looks is None or number is None:
         return ""
@@ -244,14 +244,17 @@ def _question(finding: Finding) -> tuple[Fact, ...]:
 
 
 def _written(finding: Finding) -> tuple[Fact, ...]:
-    """What the auditor wrote of model and audit, and the holder of its records."""
+    """Return what the auditor wrote of model and audit, and the holder of its records."""
     about, dataset = finding.about, finding.question.dataset
     of_records = dataset.metadata or DatasetMetadata()
-    label = finding.question.label if finding.question.labelled else None
+    label, dataset_words = finding.question.label if finding.question.labelled else None, finding.question.words
     facts = {
         said("Name of the model"): about.model_name,
         said("Owner of the model"): about.model_owner,
         said("Purpose"): about.purpose,
+        said("Label"): None
+        if label is None
+        else said("the column “{column}”", column=dataset_words.column(label.name)),
         said("A true label means"): None if label is None else _label_words(finding, label.name),
         said("Audited by"): about.organisation,
         said("Author"): about.author,
@@ -263,7 +266,7 @@ def _written(finding: Finding) -> tuple[Fact, ...]:
 
 
 def _label_words(finding: Finding, label: str) -> str | None:
-    """What a true label means, where the holder wrote it."""
+    """Return what a true label means, where the holder wrote it."""
     words = finding.question.words
     of_label = words.metadata.columns.get(label)
     return None if of_label is None or "true" not in of_label.values else words.value(label, value=True)
@@ -286,7 +289,7 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
     if release.rehearsal is None and (finding.reused or finding.stored.repeated):
         cost = Fact(
             said("This audit cost"),
-            said("nothing; the kept answer cost {loss} when it was made", loss=charge_words(release)),
+            said("nothing; the saved answer cost {loss} when it was made", loss=charge_words(release)),
         )
     facts = [cost, Fact(said("Left of the budget"), left)]
     if finding.stored.others:
@@ -309,7 +312,7 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
 
 
 def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
-    """How the local model's error compares with the central one's at the same loss."""
+    """Return how the local model's error compares with the central one's at the same loss."""
     if outlook is None or outlook.central is None:
         return ()
     central = outlook.central

@@ -69,7 +69,7 @@ class LinearAxis:
         )
 
     def position(self, value: float | None) -> float | None:
-        """Where a value lies, within the axis."""
+        """Return where a value lies, within the axis."""
         if value is None or not math.isfinite(value):
             return None
         return round(min(max(100 * (value - self.low) / (self.high - self.low), 0.0), 100.0), 3)
@@ -95,7 +95,7 @@ class RatioAxis:
         return tuple(Tick(self.position(one) or 0.0, "∞" if math.isinf(one) else plain(one)) for one in self.labelled)
 
     def position(self, value: float | None) -> float | None:
-        """Where a ratio lies."""
+        """Return where a ratio lies."""
         return None if value is None or math.isnan(value) else round(100 * (1 - 1 / max(value, 1.0)), 3)
 
     def mark(self, estimate: Estimate, population: Estimate | None = None) -> Mark:

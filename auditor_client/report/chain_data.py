@@ -23,7 +23,7 @@ _TIMES: Final = sentence(
     "interval {interval})."
 )
 _NOT_KNOWN: Final = sentence(
-    "The answers cannot tell how often the group {group} reaches {stage}, compared with the group {reference}."
+    "The answers do not show how often the group {group} reaches {stage}, compared with the group {reference}."
 )
 _DECISIVE: Final = sentence(
     "The step to {stage} makes the difference: there the group {group} goes on {ratio} times as often as the group "
@@ -44,25 +44,26 @@ _BETWEEN: Final = sentence(
     "interval): the answers do not show it more closely."
 )
 _CONTRADICTING: Final = sentence(
-    "{people} people ({level} interval {interval}) reached a stage without an earlier one; they count as not having "
-    "reached it. Their number was asked for at a charge of its own."
+    "{people} people ({level} interval {interval}) reached a stage without reaching an earlier one. They count as "
+    "not having reached it. Their number was counted at a charge of its own."
 )
 _HIT_RATE: Final = sentence(
     "Of those who reach {before}, {rate} of the group {group} ({interval}) and {other} of the group {reference} "
     "({other_interval}) reach {stage}. If {stage} means that a suspicion was right, this is the hit rate."
 )
 _INFRAMARGINAL: Final = sentence(
-    "A hit rate is an average over everybody who was selected, and a decision is made about the last person selected. "
-    "Groups whose risks are spread differently have different hit rates under one threshold, and can have equal ones "
-    "under two (inframarginality). So neither shows by itself whether the threshold was the same."
+    "A hit rate is an average over everybody who was selected, but a threshold decides about the last person "
+    "selected. Groups whose risks are spread differently have different hit rates under one threshold. They can "
+    "have equal hit rates under two thresholds (inframarginality). So equal or different hit rates alone do not "
+    "show whether the threshold was the same."
 )
 _SELECTED_ONLY: Final = sentence(
-    "The outcome is known only for people who were selected. It does not say what would have been found among the "
-    "others, and a selection that looks for one group finds more in it."
+    "The outcome is known only for people who were selected. It does not show what would have been found among the "
+    "others. A selection that searches one group more finds more in that group."
 )
 _RANDOM_SAMPLE: Final = sentence(
-    "Was a random sample controlled too? Ask the same chain about that sample alone, and compare its hit "
-    "rates with these: no profile chose those people."
+    "Was a random sample checked too? Audit the same chain for that sample alone, and compare its hit rates with "
+    "these. The people in that sample were not chosen by a profile."
 )
 
 
@@ -132,7 +133,7 @@ class ChainData:
 
 
 def chain_data(finding: Finding) -> ChainData | None:
-    """What the report of an audit says of a chain; None without one."""
+    """Return what the report of an audit says of a chain; None without one."""
     figures = finding.chain
     if figures is None:
         return None
@@ -247,7 +248,7 @@ def _comparison(
 
 
 def _cause(one: "ChainComparison", names: Sequence[str], words: dict[str, str]) -> str:
-    """Which step makes the difference, if the figures carry that."""
+    """Return which step makes the difference, if the figures carry that."""
     chain = one.steps[-1].chain
     if not _has_ends(chain) or chain.low <= 0:
         return ""

@@ -62,8 +62,8 @@ _DIFFERENCE: Final = sentence(
     "Its difference is {second} instead of {first} percentage points, a change of {change}{interval}."
 )
 _CHANGES_BY_THEMSELVES: Final = sentence(
-    "The intervals of an audit’s own figures hold together where they were made joint; the intervals of these changes "
-    "are for one figure each."
+    "Joint intervals cover all figures of one audit at once. The intervals of these changes are separate: each "
+    "covers one figure."
 )
 _OTHER_PEOPLE: Final = said(
     "The audits may count different people: their scopes differ, or who has a decision. Part of the change may come "
@@ -116,7 +116,7 @@ def _same_people(first: Finding, second: Finding) -> bool:
 def _headline(
     audits: tuple[Finding, Finding], metric: str, change: Comparison, rows: tuple[ChangeRow, ChangeRow]
 ) -> str:
-    """Which model is closer to parity in which figure, and by how much; the rows are of ratio and difference."""
+    """Return which model is closer to parity in which figure, and by how much; the rows are of ratio and difference."""
     level = level_words(change.ratio)
 
     def filled(row: ChangeRow, moved: Estimate, known_as: str, open_as: str) -> str:
@@ -138,7 +138,7 @@ def _headline(
 
 
 def _facts(first: Finding, second: Finding, change: Comparison) -> tuple[Fact, ...]:
-    """What both audits are about, and which each of them is."""
+    """Return what both audits are about, and which each of them is."""
     answers = [(said("First"), first), (said("Second"), second)]
     scopes = [_scope_facts(finding) for finding in (first, second)]
     common = scopes[0] == scopes[1]
@@ -177,13 +177,13 @@ def _scope_facts(finding: Finding) -> tuple[Fact, ...]:
 
 
 def _judged(question: Inquiry, change: Comparison) -> tuple[Fact, ...]:
-    """Which groups are compared, if not all of them: those that both audits judge."""
+    """Return which groups are compared, if not all of them: those that both audits judge."""
     if change.second.rule is None:
         return ()
     facts = [Fact(said("Judged"), judged_fact(change.second.rule))]
     if change.second.left_out:
         names = (joined(group_words(question, group), ", ") for group in change.second.left_out)
-        facts.append(Fact(said("Not shown to be so large"), listed(names)))
+        facts.append(Fact(said("Not shown to be large enough"), listed(names)))
     return tuple(facts)
 
 
@@ -201,14 +201,14 @@ def _name(finding: Finding) -> str:
 
 
 def _joint(first: Finding, second: Finding) -> tuple[str, ...]:
-    """That intervals of changes do not hold together, where those of the audits do."""
+    """Say that intervals of changes do not hold together, where those of the audits do."""
     return (said(_CHANGES_BY_THEMSELVES),) if first.reading.joint or second.reading.joint else ()
 
 
 def _cost(first: Finding, second: Finding) -> str:
     spent = [finding for finding in (first, second) if not finding.reused]
     if not spent:
-        return said("Nothing was spent: kept answers had every count.")
+        return said("Nothing was spent: saved answers had every count.")
     if len(spent) == 1:
         return said(
             "Spent: {loss}. The other audit was answered from the same counts.",

@@ -10,7 +10,7 @@ from shared.wire.wording import joined, listed, said, said_of
 
 
 def direct_use_words(finding: Finding) -> str:
-    """Which sensitive columns the model looks at, in which rules, and how often by group; empty if at none."""
+    """Return which sensitive columns the model looks at, in which rules, and how often by group; empty if at none."""
     use = direct_use(finding)
     if use is None:
         return ""
@@ -18,7 +18,7 @@ def direct_use_words(finding: Finding) -> str:
     if use.compared:
         sentences.append(
             said(
-                "So people who differ in nothing but {columns} may be decided about differently (direct use).",
+                "People who differ only in {columns} may therefore get different decisions (direct use).",
                 columns=_quoted(finding, use.compared),
             )
         )
@@ -41,12 +41,14 @@ def _where(finding: Finding, use: DirectUse) -> str:
     audited, columns = subject(finding.question).name, _quoted(finding, use.columns)
     if use.score:
         return said(
-            "What is sensitive goes into {name}: its score is computed from {columns}.", name=audited, columns=columns
+            "A sensitive column is an input of {name}: its score is computed from {columns}.",
+            name=audited,
+            columns=columns,
         )
     return said_of(
         use.rules,
-        "What is sensitive goes into {name}: of its {of} rules {number} looks at {columns}.",
-        "What is sensitive goes into {name}: of its {of} rules {number} look at {columns}.",
+        "A sensitive column is an input of {name}: {number} of its {of} rules uses {columns}.",
+        "A sensitive column is an input of {name}: {number} of its {of} rules use {columns}.",
         name=audited,
         columns=columns,
         of=str(use.of),

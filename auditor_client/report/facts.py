@@ -25,7 +25,7 @@ class Fact:
 
 
 def subject_facts(question: Question, about: About = NOTHING) -> tuple[Fact, ...]:
-    """What was audited, which decision is counted, about whom, compared by what."""
+    """Return what was audited, which decision is counted, about whom, compared by what."""
     scope, reference, totals = scope_words(question), question.reference, totals_words(question)
     return (
         Fact(said("Audited"), subject(question).sentence),
@@ -65,5 +65,5 @@ def model_facts(question: Question) -> tuple[Fact, ...]:
 
 
 def model_digest(model: ModelDigest) -> str:
-    """What a model is named by: the beginning of the digest of its rules, whether it has a file or not."""
+    """Return what a model is named by: the beginning of the digest of its rules, whether it has a file or not."""
     return model.rules.removeprefix("sha256:")[:_DIGITS]

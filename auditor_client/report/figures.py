@@ -251,7 +251,7 @@ def _figures(metric: str, estimate: MetricEstimate) -> tuple[FigureRow, ...]:
         return ratio(number, apart_from=None if bar is None else ratio_threshold(estimate.ratio_kind, bar))
 
     of_ratio = _RATIOS_WORDS[estimate.ratio_kind]
-    of_difference = said("highest rate less lowest, in percentage points")
+    of_difference = said("highest rate minus lowest, in percentage points")
     parts = []
     if isinstance(estimate, OddsEstimate):
         parts = [
@@ -279,7 +279,7 @@ def _per_thousand_row(estimate: MetricEstimate) -> FigureRow:
     """The difference in people: rates of few per cent are read more easily so."""
     return FigureRow(
         said("Difference in people per 1 000"),
-        said("highest rate less lowest, of every 1 000 people whom the rate is about"),
+        said("highest rate minus lowest, per 1 000 people whom the rate is about"),
         known(estimate.difference, per_thousand),
         interval_text(estimate.difference, per_thousand),
         interval_text(estimate.population_difference, per_thousand),

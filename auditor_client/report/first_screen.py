@@ -19,7 +19,7 @@ def limits(question: Question) -> tuple[str, ...]:
         said("whether the decisions are lawful or unlawful"),
         said("whether the recorded decisions are complete and right")
         if audited.made_already
-        else said("how decisions were really taken: the figures are about what {name} decides", name=audited.name),
+        else said("how decisions were made in practice: the figures are about what {name} decides", name=audited.name),
     )
 
 

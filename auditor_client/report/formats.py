@@ -118,7 +118,7 @@ def verdict_words(verdict: str) -> str:
 
 
 def change_words(change: str) -> str:
-    """What a comparison shows, by its value."""
+    """Return what a comparison shows, by its value."""
     return _CHANGES[change]
 
 

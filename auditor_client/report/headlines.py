@@ -18,7 +18,7 @@ from auditor_client.estimation.results import (
     ParityFigures,
     Verdict,
 )
-from auditor_client.findings.answers import RATES, Rate
+from auditor_client.findings.answers import OF_EVERYBODY, RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import interval_text, ratio_threshold
 from auditor_client.report.formats import (
@@ -49,58 +49,110 @@ _VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.FAILS: sentence("Among {whom}, {name} fails {rule} for {columns}."),
     Verdict.UNDECIDED: sentence("Among {whom}, it is undecided whether {name} meets {rule} for {columns}."),
 }
-_PAIR: Final = sentence(
-    "The share with {outcome} is {low} in the group {lowest} and {high} in the group {highest}: a ratio of "
-    "{ratio}{ratio_interval}."
-)
+_AFTER_VERDICT: Final[Mapping[Rate, str]] = {
+    Rate.ACCEPTANCE: sentence(
+        "The share with {outcome} is {low} in the group {lowest} and {high} in the group {highest}: a ratio of "
+        "{ratio}{ratio_interval}."
+    ),
+    Rate.TRUE_POSITIVE: sentence(
+        "Where the label “{label}” is true, the share with {outcome} is {low} in the group {lowest} and {high} in the "
+        "group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
+        "{ratio}{ratio_interval}."
+    ),
+    Rate.FALSE_POSITIVE: sentence(
+        "Where the label “{label}” is false, the share with {outcome} is {low} in the group {lowest} and {high} in the "
+        "group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
+        "{ratio}{ratio_interval}."
+    ),
+    Rate.PRECISION: sentence(
+        "Among those with {outcome}, the label “{label}” is true for {low} in the group {lowest} and {high} in the "
+        "group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
+        "{ratio}{ratio_interval}."
+    ),
+    Rate.STABLE: sentence(
+        "The share that would keep its decision after any change within the stated distance is {low} in the group "
+        "{lowest} and {high} in the group {highest}: a difference of {difference} percentage points{interval}, and a "
+        "ratio of {ratio}{ratio_interval}."
+    ),
+}
+"""How far the groups are apart, in a sentence after the verdict, which says about whom."""
 _OF_ALL: Final = sentence("Over all groups, the lowest share is {ratio_of_all} of the highest{interval_of_all}.")
-_DIFFERENCES: Final[Mapping[Rate, str]] = {
+_OF_ALL_ALONE: Final = sentence(
+    "Among {whom}, the lowest {rate} of all groups is {ratio_of_all} of the highest{interval_of_all}."
+)
+_ALONE: Final[Mapping[Rate, str]] = {
     Rate.ACCEPTANCE: sentence(
         "Among {whom}, the share with {outcome} is {low} in the group {lowest} and {high} in the group {highest}: a "
         "difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}."
     ),
     Rate.TRUE_POSITIVE: sentence(
-        "Among {whom} with a true label, the share with {outcome} is {low} in the group {lowest} and {high} in the "
-        "group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
+        "Among {whom} whose label “{label}” is true, the share with {outcome} is {low} in the group {lowest} and "
+        "{high} in the group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
         "{ratio}{ratio_interval}."
     ),
     Rate.FALSE_POSITIVE: sentence(
-        "Among {whom} with a false label, the share with {outcome} is {low} in the group {lowest} and {high} in the "
-        "group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
+        "Among {whom} whose label “{label}” is false, the share with {outcome} is {low} in the group {lowest} and "
+        "{high} in the group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
         "{ratio}{ratio_interval}."
     ),
     Rate.PRECISION: sentence(
-        "Among {whom} with {outcome}, {low} of the group {lowest} and {high} of the group {highest} have a true "
-        "label: a difference of {difference} percentage points{interval}, and a ratio of {ratio}{ratio_interval}."
-    ),
-    Rate.STABLE: sentence(
-        "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} keep their decision "
-        "within the stated distance: a difference of {difference} percentage points{interval}, and a ratio of "
+        "Among {whom} with {outcome}, the label “{label}” is true for {low} of the group {lowest} and {high} of "
+        "the group {highest}: a difference of {difference} percentage points{interval}, and a ratio of "
         "{ratio}{ratio_interval}."
     ),
+    Rate.STABLE: sentence(
+        "Among {whom}, {low} of the group {lowest} and {high} of the group {highest} would keep their decision "
+        "after any change within the stated distance: a difference of {difference} percentage points{interval}, "
+        "and a ratio of {ratio}{ratio_interval}."
+    ),
 }
+"""The same where no verdict precedes: the sentence says about whom."""
 _OPEN_RATIO: Final = sentence(
     "The lowest share with {outcome} lies between {ratio_ends} of the highest ({level} interval): the answers do not "
     "show the ratio more closely."
 )
 _OPEN: Final = sentence(
-    "The highest rate is {difference_ends} percentage points above the lowest, and the lowest lies between "
+    "The highest {rate} is {difference_ends} percentage points above the lowest, and the lowest lies between "
     "{ratio_ends} of the highest ({level} intervals): the answers do not show the figures more closely."
 )
-NO_RATE: Final = sentence("In no group does the answer show a rate above zero, so there is no ratio.")
-_WORSE_OF_TWO: Final = sentence("Of the two labels, equalized odds take the larger difference and the smaller ratio.")
-_NO_RATIO: Final = sentence("Among {whom}, {name} has no {title} ratio for {columns}: there is no verdict.")
+_OPEN_ALONE: Final = sentence(
+    "Among {whom}, the highest {rate} is {difference_ends} percentage points above the lowest, and the lowest lies "
+    "between {ratio_ends} of the highest ({level} intervals): the answers do not show the figures more closely."
+)
+_LABEL: Final = sentence("The label is the column “{label}”.")
+NO_RATE: Final = sentence("The answer does not show a rate above zero in any group, so the ratio is not defined.")
+_WORSE_OF_TWO: Final = sentence(
+    "Equalized odds compares the groups twice, for each value of the label. The larger difference and the smaller "
+    "ratio count."
+)
+_NO_RATIO: Final = sentence(
+    "Among {whom}, the {title} ratio of {name} cannot be computed for {columns}, so the audit does not give a verdict."
+)
 
-_NO_INTERVAL: Final = sentence("This estimator gives no interval, so the figure may be noise, and there is no verdict.")
+_NO_INTERVAL: Final = sentence(
+    "This estimator does not give an interval. The figure may be noise, so the audit does not give a verdict."
+)
 _ADVERSE: Final = sentence(
-    "Among {whom}, the highest {rate} is {ratio} times the lowest{ratio_interval}: the highest estimate is that of the "
-    "group {highest} with {high}, the lowest that of the group {lowest} with {low}."
+    "The highest {rate} is {ratio} times the lowest{ratio_interval}: the highest estimate is {high}, for the group "
+    "{highest}; the lowest is {low}, for the group {lowest}."
+)
+_ADVERSE_ALONE: Final = sentence(
+    "Among {whom}, the highest {rate} is {ratio} times the lowest{ratio_interval}: the highest estimate is {high}, for "
+    "the group {highest}; the lowest is {low}, for the group {lowest}."
 )
 _ADVERSE_AT_LEAST: Final = sentence(
+    "The highest {rate} is at least {least} times the lowest ({level} interval); the answers do not show it more "
+    "closely."
+)
+_ADVERSE_AT_LEAST_ALONE: Final = sentence(
     "Among {whom}, the highest {rate} is at least {least} times the lowest ({level} interval); the answers do not show "
     "it more closely."
 )
 _ADVERSE_OPEN: Final = sentence(
+    "The answers do not show how many times as high the highest {rate} is as the lowest: so few people have the "
+    "outcome that the noise is as large as their number."
+)
+_ADVERSE_OPEN_ALONE: Final = sentence(
     "Among {whom}, the answers do not show how many times as high the highest {rate} is as the lowest: so few people "
     "have the outcome that the noise is as large as their number."
 )
@@ -125,8 +177,8 @@ _BOTH: Final[Mapping[Verdict, str]] = {
     ),
 }
 _WHICH: Final = sentence(
-    "Which of the two applies? Nobody said whether being selected is good (assistive) or a burden (punitive): say it "
-    "when you ask (--intervention)."
+    "Which of the two applies? The auditor did not state whether being selected is good (assistive) or a burden "
+    "(punitive). State it in the request (--intervention)."
 )
 _REASONS_ADVERSE: Final[Mapping[Verdict, str]] = {
     Verdict.MEETS: sentence("The whole interval of the adverse ratio lies at or below {limit}."),
@@ -135,7 +187,7 @@ _REASONS_ADVERSE: Final[Mapping[Verdict, str]] = {
         "The interval of the adverse ratio reaches across {limit}: the noise is too large for a verdict. A larger ε "
         "would narrow it."
     ),
-    Verdict.NONE: sentence("There is no verdict: no threshold was asked for."),
+    Verdict.NONE: sentence("The audit does not give a verdict, because the request did not name a threshold."),
 }
 _REASONS: Final[Mapping[Verdict, str]] = {
     Verdict.MEETS: sentence("The whole interval lies at or above {threshold}."),
@@ -144,13 +196,14 @@ _REASONS: Final[Mapping[Verdict, str]] = {
         "The interval reaches across {threshold}: the noise is too large for a verdict. A larger ε would narrow it."
     ),
     Verdict.NONE: sentence(
-        "There is no verdict: the four-fifths rule is about selection rates, and no other threshold was asked for."
+        "The audit does not give a verdict: the four-fifths rule is about selection rates, and the request did not "
+        "name another threshold."
     ),
 }
 _FEW: Final = sentence("The figures are about few people: {people}.")
 _REASON_FEW: Final = sentence(
-    "The noise is too large for a verdict, because hardly anybody is shown to have a linked decision. Check the form "
-    "of the person keys before you ask at a larger ε."
+    "The noise is too large for a verdict: the answer shows a linked decision for hardly anybody. Check the form "
+    "of the person keys before you ask again with a larger ε."
 )
 _POPULATION: Final[Mapping[Verdict, str]] = {
     Verdict.MEETS: sentence(
@@ -181,17 +234,17 @@ def headline(finding: Finding) -> str:
     if not estimate.ratio.defined:
         return joined([said(_NO_RATIO, **words), *few_sentence(finding)])
     verdict = [] if estimate.verdict is Verdict.NONE else [said(_VERDICTS[estimate.verdict], **words)]
-    return joined([*verdict, *_figures(finding, metric, estimate), *few_sentence(finding)])
+    return joined([*verdict, *_figures(finding, metric, estimate, alone=not verdict), *few_sentence(finding)])
 
 
 def few_sentence(finding: Finding) -> tuple[str, ...]:
-    """That the figures are about few people, where they are (`people.few_people`); nothing elsewhere."""
+    """Say that the figures are about few people, where they are (`people.few_people`); nothing elsewhere."""
     people = few_people(finding)
     return (said(_FEW, people=people),) if people else ()
 
 
 def _audit_words(finding: Finding, metric: str) -> dict[str, str]:
-    """What a verdict is about: people, audited, groups, and the rule for a metric's ratio."""
+    """Return what a verdict is about: people, audited, groups, and the rule for a metric's ratio."""
     threshold = finding.estimates[metric].threshold
     return {
         "whom": whom(finding),
@@ -216,15 +269,22 @@ def outcomes(finding: Finding) -> tuple[str, ...]:
     for metric, estimate in finding.both_outcomes:
         words = _audit_words(finding, metric)
         verdict = said(_IF[metric][estimate.verdict], **words)
-        figures = _figures(finding, metric, estimate) if estimate.ratio.defined else (said(_NO_RATIO, **words),)
-        texts.append(joined([verdict, *figures] if estimate.ratio.defined else figures))
+        if estimate.ratio.defined:
+            texts.append(joined([verdict, *_figures(finding, metric, estimate, alone=False)]))
+        else:
+            texts.append(joined([said(_NO_RATIO, **words)]))
     return tuple(texts)
 
 
-def _figures(finding: Finding, metric: str, estimate: MetricEstimate) -> tuple[str, ...]:
-    """How far the groups of a metric are apart: the two groups that are named, and all where that is another figure."""
+def _figures(finding: Finding, metric: str, estimate: MetricEstimate, *, alone: bool) -> tuple[str, ...]:
+    """Say how far a metric's groups are apart: the two groups that are named, and all where that is another figure.
+
+    `alone` says that no verdict precedes, so that the sentences have to say about whom they are.
+    """
+    outcome = outcome_of(finding)
     if estimate.ratio_kind.adverse and isinstance(estimate, ParityEstimate):
-        return (adverse_sentence(finding, metric, estimate),)
+        label = (said(_LABEL, label=outcome.label),) if RATES[metric][0].counted not in OF_EVERYBODY else ()
+        return (adverse_sentence(finding, metric, estimate, alone=alone), *label)
     compared, rate = _worse(estimate, RATES[metric][0])
     if compared.extremes is None:
         return (said(_NO_RATIO, **_audit_words(finding, metric)),)
@@ -234,7 +294,9 @@ def _figures(finding: Finding, metric: str, estimate: MetricEstimate) -> tuple[s
     of_all = as_percent(estimate.ratio.value), _in_brackets(ratio_interval(finding, estimate))
     words = {
         "whom": whom(finding),
-        "outcome": outcome_of(finding).full,
+        "outcome": outcome.full,
+        "label": outcome.label,
+        "rate": rate_words(rate, outcome).name,
         "lowest": _quoted(finding, lowest.group),
         "highest": _quoted(finding, highest.group),
         "low": percent(lowest.rate.value),
@@ -251,25 +313,26 @@ def _figures(finding: Finding, metric: str, estimate: MetricEstimate) -> tuple[s
     }
     pair_known = all(figure.known for figure in (pair.ratio, pair.difference, lowest.rate, highest.rate))
     if not estimate.ratio.known:
-        sentences = [_OPEN_RATIO if metric == PARITY else _OPEN]
+        sentences = [_OPEN_ALONE if alone else _OPEN_RATIO if metric == PARITY else _OPEN]
     elif not pair_known:
-        sentences = [_OF_ALL]
+        sentences = [_OF_ALL_ALONE if alone else _OF_ALL]
     else:
-        sentences = [_PAIR if metric == PARITY else _DIFFERENCES[rate], *([] if of_pair == of_all else [_OF_ALL])]
+        sentences = [(_ALONE if alone else _AFTER_VERDICT)[rate], *([] if of_pair == of_all else [_OF_ALL])]
     sentences += [_WORSE_OF_TWO] if isinstance(estimate, OddsEstimate) else []
     return tuple(said(text, **words) for text in sentences)
 
 
-def adverse_sentence(finding: Finding, metric: str, estimate: ParityEstimate) -> str:
-    """How many times as often the adverse outcome falls on one group as on another; no number that is not known."""
+def adverse_sentence(finding: Finding, metric: str, estimate: ParityEstimate, *, alone: bool = True) -> str:
+    """Say how many times as often one group gets the adverse outcome as another; no number that is not known."""
     figure, rate = estimate.ratio, rate_words(RATES[metric][0], outcome_of(finding)).name
     lowest, highest = estimate.extremes or (None, None)
     if lowest is None or highest is None or not figure.known:
-        text = _ADVERSE_AT_LEAST if figure.low > 1 else _ADVERSE_OPEN
+        at_least = _ADVERSE_AT_LEAST_ALONE if alone else _ADVERSE_AT_LEAST
+        text = at_least if figure.low > 1 else _ADVERSE_OPEN_ALONE if alone else _ADVERSE_OPEN
         least = ratio(figure.low, apart_from=_bar(estimate))
         return said(text, whom=whom(finding), rate=rate, least=least, level=level_of(finding))
     return said(
-        _ADVERSE,
+        _ADVERSE_ALONE if alone else _ADVERSE,
         whom=whom(finding),
         rate=rate,
         ratio=known(figure, _ratio_words(estimate)),
@@ -282,12 +345,12 @@ def adverse_sentence(finding: Finding, metric: str, estimate: ParityEstimate) ->
 
 
 def _bar(estimate: MetricEstimate) -> float | None:
-    """Where the ratio meets the threshold."""
+    """Return where the ratio meets the threshold."""
     return None if estimate.threshold is None else ratio_threshold(estimate.ratio_kind, estimate.threshold)
 
 
 def _ratio_words(estimate: MetricEstimate) -> Callable[[float], str]:
-    """How a ratio is written: a share of the highest rate as a percentage, an adverse one as a number."""
+    """Return how a ratio is written: a share of the highest rate as a percentage, an adverse one as a number."""
     if estimate.ratio_kind.adverse:
         return partial(ratio, apart_from=_bar(estimate))
     return _percent_apart_from(estimate.threshold)
@@ -398,7 +461,7 @@ def _of_population(finding: Finding) -> tuple[str, ...]:
 
 
 def _rule(finding: Finding) -> str:
-    """What a verdict on the first metric is about."""
+    """Return what a verdict on the first metric is about."""
     threshold, metric = finding.first.threshold, finding.metrics[0]
     return "" if threshold is None else threshold_name(threshold, metric)
 

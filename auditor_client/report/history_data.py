@@ -175,7 +175,7 @@ def _verdict(finding: Finding, metric: str, estimate: MetricEstimate) -> Verdict
 
 
 def _cost(release: Release) -> str:
-    """What an answer cost, and which it refines, by the beginning of the digest that names its receipt."""
+    """Return what an answer cost, and which it refines, by the beginning of the digest that names its receipt."""
     charge = charge_words(release)
     if release.plan.refines is None:
         return charge
@@ -194,7 +194,7 @@ def _metric(finding: Finding, metric: str, estimate: MetricEstimate) -> str:
     title, number, answers = METRIC_WORDS[metric].title, len(finding.question.groups), len(finding.stored.answers)
     if finding.reading.looks is not None:
         most = len(finding.reading.looks.amounts)
-        title = said("{metric}, look {number} of at most {most}", metric=title, number=finding.look, most=most)
+        title = said("{metric}, interim look {number} of at most {most}", metric=title, number=finding.look, most=most)
     elif answers > 1:
         title = said("{metric}, from {answers} answers", metric=title, answers=answers)
     if not estimate.left_out:

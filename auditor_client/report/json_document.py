@@ -126,13 +126,13 @@ _OF_SOME_MODELS: Final = ("rehearsal_of", "inputs", "fractional")
 
 
 def _provenance(read: Provenance) -> dict[str, Any]:
-    """How a model was read; what is said of some models only is left out of the others."""
+    """Return how a model was read; what is said of some models only is left out of the others."""
     given = asdict(read)
     return {name: value for name, value in given.items() if name not in _OF_SOME_MODELS or value not in (None, ())}
 
 
 def _direct_use(finding: Finding, form: str) -> dict[str, Any]:
-    """What the model looks at of what is sensitive; left out where that is nothing, as in earlier documents."""
+    """Return what the model looks at of what is sensitive; left out where that is nothing, as in earlier documents."""
     use = direct_use(finding)
     return {} if use is None else {"direct_use": _json(use, form)}
 
@@ -150,7 +150,7 @@ def _known_totals(question: Question) -> dict[str, Any]:
 
 
 def _scores(finding: Finding, form: str) -> dict[str, Any]:
-    """What bands of a score say; without bands nothing, as in documents of earlier versions."""
+    """Return what bands of a score say; without bands nothing, as in documents of earlier versions."""
     if finding.scores is None:
         return {}
     ratios = insight.impact_ratios(finding)
@@ -161,7 +161,7 @@ def _scores(finding: Finding, form: str) -> dict[str, Any]:
 
 
 def _strata(finding: Finding, form: str) -> dict[str, Any]:
-    """What was found within each stratum and over them; without strata nothing, as in earlier documents."""
+    """Return what was found within each stratum and over them; without strata nothing, as in earlier documents."""
     if not finding.by_stratum:
         return {}
     return {

@@ -24,7 +24,8 @@ _OTHERS: Final[Mapping[Verdict, str]] = {
         "For {groups} the ratio lies between {low} and {high} ({level} interval): it fails {rule}."
     ),
     Verdict.UNDECIDED: sentence(
-        "For {groups} the ratio lies between {low} and {high} ({level} interval): whether it meets {rule} is undecided."
+        "For {groups} the ratio lies between {low} and {high} ({level} interval): it is undecided whether it meets "
+        "{rule}."
     ),
     Verdict.NONE: sentence("For {groups} the ratio lies between {low} and {high} ({level} interval)."),
 }
@@ -40,7 +41,7 @@ def judged_sentences(finding: Finding, metric: str) -> tuple[str, ...]:
 
 
 def judged_fact(rule: SizeRule) -> str:
-    """Which groups are judged, in a few words."""
+    """Return which groups are judged, in a few words."""
     return said("those that are shown to have at least {least}", least=least_size(rule))
 
 
@@ -60,7 +61,7 @@ def _sentences(
         yield _of_others(finding, estimate.other, metric, groups)
     if named.left_out:
         left_out = (_left_out(finding.question, metric, estimate, group) for group in named.left_out)
-        yield said("Not shown to be so large: {groups}.", groups=listed(left_out))
+        yield said("Not shown to be large enough: {groups}.", groups=listed(left_out))
 
 
 def _of_others(finding: Finding, other: JudgedFigures, metric: str, groups: str) -> str:

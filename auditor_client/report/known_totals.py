@@ -32,7 +32,7 @@ class KnowingRow:
 
 
 def totals_words(question: Question) -> str:
-    """How many people each group was known to have, and from where; empty if that was not known."""
+    """Return how many people each group was known to have, and from where; empty if that was not known."""
     totals = question.request.known_totals
     if totals is None:
         return ""
@@ -47,7 +47,7 @@ def totals_words(question: Question) -> str:
     of_everybody = [metric for metric in question.metrics if metric in (PARITY, STABILITY)]
     if len(of_everybody) < len(question.metrics):
         figures = listed([METRIC_WORDS[metric].title for metric in of_everybody])
-        sentences.append(said("Of the figures they concern {figures} alone.", figures=figures))
+        sentences.append(said("Only these figures use them: {figures}.", figures=figures))
     return joined(sentences)
 
 
@@ -61,14 +61,14 @@ def _group_total(group: str, people: Range) -> str:
 
 
 def trusted_totals(question: Question) -> tuple[str, ...]:
-    """What is taken on trust of known totals."""
+    """Return what is taken on trust of known totals."""
     if question.request.known_totals is None:
         return ()
     return (
         said(
-            "And the group totals that the auditor knew beforehand, as numbers of the very people whom the figures are "
-            "about: the figures rest on them. Totals that the answers contradict are refused; wrong ones that the "
-            "noise hides make figures wrong."
+            "This report also relies on the group totals that the auditor knew beforehand, as numbers of exactly "
+            "the people whom the figures describe. Totals that contradict the answers are refused. Wrong totals "
+            "that the noise hides make figures wrong."
         ),
     )
 

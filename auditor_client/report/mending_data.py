@@ -17,29 +17,32 @@ from shared.wire.wording import figure, joined, listed, plain, said, said_of, se
 
 _RATIOS: Final = LinearAxis(0.0, 1.0, 2)
 _SURE: Final = sentence(
-    "In at least {level} of audits no such statement is wrong: it rests on a bound that holds for all choices of "
-    "leaves at once, so choosing by noisy counts does not flatter it."
+    "In at least {level} of audits, every such statement is true. It rests on a bound that covers all choices of "
+    "leaves at once, so it stays true although the leaves were chosen by noisy counts."
 )
 _ENOUGH: Final = sentence(
-    "The changes below come nearest to it. If a new audit found the same counts, one of epsilon {epsilon} would show "
-    "that some changes are enough; this one spent {spent}."
+    "The changes below come nearest to it. If a new audit with epsilon {epsilon} found the same counts, it would "
+    "show that some changes are enough. This audit spent {spent}."
 )
 _NEVER: Final = said(
-    "The changes below come nearest to it. None that were tried would be enough if the same counts were free of noise."
+    "The changes below come nearest to it. No set of changes that was tried would be enough, even if the same "
+    "counts did not contain noise."
 )
 ACCURACY: Final = said(
     "Accuracy is the share of the people with a label whose decision is favourable exactly if their label is true: a "
     "favourable decision counts as right where the label is true."
 )
-NO_MORE_ACCURATE: Final = said("So decided, it is not shown to be more accurate than deciding alike about everybody.")
+NO_MORE_ACCURATE: Final = said(
+    "With these changes, the tree is not shown to be more accurate than the same decision for everybody."
+)
 _NOTES: Final = (
-    said("All of this is about the people who were counted, not about a population that they stand for."),
+    said("These statements are about the people who were counted, not about a population that they represent."),
     said(
-        "Leaves are chosen by how far they bring the groups’ rates together for the people whom they then decide "
-        "wrongly (leaf relabelling: Kamiran, Calders and Pechenizkiy 2010)."
+        "Leaves are chosen by their gain: how much closer the groups’ rates come, for each person about whom the "
+        "tree then decides wrongly (leaf relabelling: Kamiran, Calders and Pechenizkiy 2010)."
     ),
     ACCURACY,
-    said("Other figures, such as equal opportunity, may have changed either way: audit the mended tree."),
+    said("Other figures, such as equal opportunity, may have become better or worse: audit the relabelled tree."),
 )
 
 
@@ -106,13 +109,15 @@ def mending_data(mended: Mended) -> MendingData:
         met=mended.met,
         headline=_headline(mended),
         explanation=_explanation(mended),
-        cost=said("Nothing was spent: the kept answer has every count."),
+        cost=said("Nothing was spent: the saved answer has every count."),
         level=level_words(mended.ratio),
         facts=(
             *subject_facts(question, mended.finding.about),
             Fact(said("Receipt"), mended.finding.receipt.name, exact=True),
             Fact(
-                said("Mended tree, the beginning of its digest"), mended.digest.removeprefix("sha256:")[:12], exact=True
+                said("Relabelled tree, the beginning of its digest"),
+                mended.digest.removeprefix("sha256:")[:12],
+                exact=True,
             ),
         ),
         wanted=100 * mended.wanted,
@@ -129,7 +134,7 @@ def mending_data(mended: Mended) -> MendingData:
 
 
 def model_description(mended: Mended) -> str:
-    """What reports say of the mended tree's file: what it was mended from."""
+    """Return what reports say of the mended tree's file: what it was mended from."""
     provenance, digest = mended.finding.question.source.provenance, model_digest(mended.finding.model)
     named = mended.finding.about.model_name or (None if provenance is None else provenance.description)
     before = f"model {digest}" if named is None else f"{named[:100]}, model {digest}"
@@ -142,13 +147,15 @@ def _headline(mended: Mended) -> str:
     words = {"wanted": plain(mended.wanted), "columns": listed(sensitive_words(mended.finding.question))}
     number = len(mended.changes)
     if not mended.met:
-        return said("No changes of leaves are shown to bring the ratio for {columns} to {wanted}.", **words)
+        return said(
+            "The audit does not show any changes of leaves that bring the ratio for {columns} to {wanted}.", **words
+        )
     if not number:
-        return said("The tree meets a ratio of {wanted} for {columns} as it is: no leaf has to change.", **words)
+        return said("The tree meets a ratio of {wanted} for {columns} as it is. It does not need changes.", **words)
     return said_of(
         number,
-        "With one leaf decided otherwise, the tree meets a ratio of {wanted} for {columns}.",
-        "With {number} leaves decided otherwise, the tree meets a ratio of {wanted} for {columns}.",
+        "With one leaf relabelled, the tree meets a ratio of {wanted} for {columns}.",
+        "With {number} leaves relabelled, the tree meets a ratio of {wanted} for {columns}.",
         **words,
     )
 

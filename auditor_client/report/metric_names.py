@@ -51,18 +51,18 @@ class RateWords:
 
 def metric_words(metric: str, outcome: Outcome) -> MetricWords:
     """The words of a metric of one audit."""
-    words = METRIC_WORDS[metric]
-    return replace(
-        words,
-        section=said(words.section, outcome=outcome.name, adverse=outcome.adverse),
-        asks=said(words.asks, outcome=outcome.name, adverse=outcome.adverse),
-    )
+    words, names = METRIC_WORDS[metric], _names(outcome)
+    return replace(words, section=said(words.section, **names), asks=said(words.asks, **names))
 
 
 def rate_words(rate: Rate, outcome: Outcome) -> RateWords:
     """The words of a rate of one audit."""
-    words, names = _RATE_WORDS[rate], {"outcome": outcome.name, "adverse": outcome.adverse}
+    words, names = _RATE_WORDS[rate], _names(outcome)
     return RateWords(*(said(text, **names) for text in (words.name, words.caption, words.counted, words.people)))
+
+
+def _names(outcome: Outcome) -> dict[str, str]:
+    return {"outcome": outcome.name, "adverse": outcome.adverse, "label": outcome.label}
 
 
 METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
@@ -76,33 +76,35 @@ METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
     OPPORTUNITY: MetricWords(
         said("Equal opportunity"),
         said("equal opportunity"),
-        sentence("Share with {outcome} of those with a true label"),
+        sentence("Share with {outcome}, among people whose label “{label}” is true"),
         said("true-positive-rate parity"),
-        sentence("Of the people whose label is true, is the share with {outcome} the same in every group?"),
+        sentence("Among people whose label “{label}” is true, is the share with {outcome} the same in every group?"),
     ),
     ODDS: MetricWords(
         said("Equalized odds"),
         said("equalized odds"),
-        sentence("Share with {outcome} of those with a true label, and of those with a false label"),
+        sentence(
+            "Share with {outcome}, among people whose label “{label}” is true, and among people whose label is false"
+        ),
         said("separation"),
         sentence(
-            "Is the share with {outcome} the same in all groups, both among people whose label is true and among those "
-            "whose label is false? The figure is the worse of the two."
+            "Is the share with {outcome} the same in all groups, both among people whose label “{label}” is true "
+            "and among people whose label is false? The figure is the worse of the two."
         ),
     ),
     PREDICTIVE: MetricWords(
         said("Predictive parity"),
         said("predictive parity"),
-        sentence("Share with a true label of those with {outcome}"),
+        sentence("Share whose label “{label}” is true, among people with {outcome}"),
         said("sufficiency"),
-        sentence("Of the people with {outcome}, is the label true for the same share in every group?"),
+        sentence("Among people with {outcome}, is the label “{label}” true for the same share of every group?"),
     ),
     STABILITY: MetricWords(
         said("Stability"),
         said("stability"),
-        sentence("Whose decision stays the same for people like them"),
+        sentence("People who would keep their decision after small changes"),
         said("individual fairness, robustness"),
-        sentence("In every group, does the same share keep the decision whatever changes within the stated distance?"),
+        sentence("Would the same share of every group keep its decision after any change within the stated distance?"),
     ),
     ADVERSE: MetricWords(
         said("Adverse ratio"),
@@ -121,57 +123,60 @@ METRIC_WORDS: Final[Mapping[str, MetricWords]] = {
     FALSE_POSITIVE_RATE: MetricWords(
         said("False positive rate"),
         said("false positive rate"),
-        sentence("Who is selected although the label is false"),
+        sentence("People who are selected although their label “{label}” is false"),
         said("false positive parity of punitive decisions"),
-        sentence("Of the people whose label is false, is the same share selected for the burden in every group?"),
+        sentence(
+            "Among people whose label “{label}” is false, is the same share of every group selected for the burden?"
+        ),
     ),
     FALSE_DISCOVERY_RATE: MetricWords(
         said("False discovery rate"),
         said("false discovery rate"),
-        sentence("Whose label is false among the selected"),
+        sentence("Selected people whose label “{label}” is false"),
         said("false discovery parity of punitive decisions"),
         sentence(
-            "Of the people who are selected for the burden, is the label false for the same share in every group?"
+            "Among people who are selected for the burden, is the label “{label}” false for the same share of "
+            "every group?"
         ),
     ),
     FALSE_NEGATIVE_RATE: MetricWords(
         said("False negative rate"),
         said("false negative rate"),
-        sentence("Who is refused although the label is true"),
+        sentence("People who are refused although their label “{label}” is true"),
         said("false negative parity of assistive decisions"),
-        sentence("Of the people whose label is true, is the same share refused in every group?"),
+        sentence("Among people whose label “{label}” is true, is the same share of every group refused?"),
     ),
     FALSE_OMISSION_RATE: MetricWords(
         said("False omission rate"),
         said("false omission rate"),
-        sentence("Whose label is true among the refused"),
+        sentence("Refused people whose label “{label}” is true"),
         said("false omission parity of assistive decisions"),
-        sentence("Of the people who are refused, is the label true for the same share in every group?"),
+        sentence("Among people who are refused, is the label “{label}” true for the same share of every group?"),
     ),
 }
 
 
 def ratio_title(metric: str) -> str:
-    """What the ratio of a metric is called by itself."""
+    """Return what the ratio of a metric is called by itself."""
     title = METRIC_WORDS[metric].title
     return title if metric in (ADVERSE, ODDS_RATIO) else said("{metric} ratio", metric=title)
 
 
 def difference_title(metric: str) -> str:
-    """What the difference of a metric is called by itself."""
+    """Return what the difference of a metric is called by itself."""
     if metric in (ADVERSE, ODDS_RATIO):
         return said("Difference of the adverse rates")
     return said("{metric} difference", metric=METRIC_WORDS[metric].title)
 
 
 def compared_figure(metric: str) -> str:
-    """What a comparison of two audits is of, within a sentence."""
+    """Return what a comparison of two audits is of, within a sentence."""
     within = METRIC_WORDS[metric].within
     return said("the {metric} ratio", metric=within) if metric in (ADVERSE, ODDS_RATIO) else within
 
 
 def equality(metric: str) -> str:
-    """What a model is closer to, or farther from, where a metric's ratio is nearer to 1, or less near."""
+    """Return what a model is closer to, or farther from, where a metric's ratio is nearer to 1, or less near."""
     return said("equal adverse rates") if metric in (ADVERSE, ODDS_RATIO) else METRIC_WORDS[metric].within
 
 
@@ -184,25 +189,32 @@ _RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
     ),
     Rate.TRUE_POSITIVE: RateWords(
         sentence("true-positive rate"),
-        sentence("True-positive rate: the share with {outcome} of each group’s people whose label is true"),
+        sentence(
+            "True-positive rate: the share with {outcome}, among each group’s people whose label “{label}” is true"
+        ),
         sentence("With {outcome}"),
         sentence("With a true label"),
     ),
     Rate.FALSE_POSITIVE: RateWords(
         sentence("false-positive rate"),
-        sentence("False-positive rate: the share with {outcome} of each group’s people whose label is false"),
+        sentence(
+            "False-positive rate: the share with {outcome}, among each group’s people whose label “{label}” is false"
+        ),
         sentence("With {outcome}"),
         sentence("With a false label"),
     ),
     Rate.PRECISION: RateWords(
         sentence("precision"),
-        sentence("Precision: the share with a true label of each group’s people with {outcome}"),
+        sentence("Precision: the share whose label “{label}” is true, among each group’s people with {outcome}"),
         sentence("With a true label"),
         sentence("With {outcome}"),
     ),
     Rate.STABLE: RateWords(
         sentence("stable rate"),
-        sentence("The share of each group’s people whose decision stays the same within reach"),
+        sentence(
+            "Stable rate: the share of each group’s people whose decision stays the same after any change within "
+            "the stated distance"
+        ),
         sentence("Stable"),
         sentence("People"),
     ),
@@ -220,25 +232,33 @@ _RATE_WORDS: Final[Mapping[Rate, RateWords]] = {
     ),
     Rate.ADVERSE_NEGATIVE: RateWords(
         sentence("false positive rate"),
-        sentence("False positive rate: the share with {adverse} of each group’s people whose label is false"),
+        sentence(
+            "False positive rate: the share with {adverse}, among each group’s people whose label “{label}” is false"
+        ),
         sentence("With {adverse}"),
         sentence("With a false label"),
     ),
     Rate.ADVERSE_POSITIVE: RateWords(
         sentence("false negative rate"),
-        sentence("False negative rate: the share with {adverse} of each group’s people whose label is true"),
+        sentence(
+            "False negative rate: the share with {adverse}, among each group’s people whose label “{label}” is true"
+        ),
         sentence("With {adverse}"),
         sentence("With a true label"),
     ),
     Rate.FALSE_DISCOVERY: RateWords(
         sentence("false discovery rate"),
-        sentence("False discovery rate: the share with a false label of each group’s people with {adverse}"),
+        sentence(
+            "False discovery rate: the share whose label “{label}” is false, among each group’s people with {adverse}"
+        ),
         sentence("With a false label"),
         sentence("With {adverse}"),
     ),
     Rate.FALSE_OMISSION: RateWords(
         sentence("false omission rate"),
-        sentence("False omission rate: the share with a true label of each group’s people with {adverse}"),
+        sentence(
+            "False omission rate: the share whose label “{label}” is true, among each group’s people with {adverse}"
+        ),
         sentence("With a true label"),
         sentence("With {adverse}"),
     ),

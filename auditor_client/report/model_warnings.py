@@ -27,15 +27,16 @@ def model_warnings(finding: Finding) -> Iterator[str]:
     ]
     if alike:
         yield said(
-            "The model decides alike for nearly everybody in {groups}. Check that it takes the dataset’s own values: "
-            "if a scaler or an encoder stands before the model in use, these figures are not about that model.",
+            "The model makes the same decision for nearly everybody in {groups}. Check that it reads the dataset’s "
+            "own values. If the model in use has a scaler or an encoder before it, these figures are not about "
+            "that model.",
             groups=listed(dict.fromkeys(alike)),
         )
     read = question.source.provenance
     if read is not None and read.fractional:
         yield said(
-            "The model splits {columns} at fractions, as a model of scaled numbers does, and the dataset has whole "
-            "numbers there. Check that the model takes the dataset’s own values.",
+            "The model splits {columns} at fractions, as a model of scaled numbers does, but the dataset has whole "
+            "numbers there. Check that the model reads the dataset’s own values.",
             columns=listed(question.words.columns(read.fractional)),
         )
 

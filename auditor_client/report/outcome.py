@@ -33,7 +33,8 @@ class Outcome:
         decision: As the model or the column has it: "1", "above 0.5".
         other: All other decisions, likewise: "0".
         adverse: The outcome of everybody else, as a noun phrase like the name: "the decision “selected”".
-        word: What the auditor calls it (`favourable_word`); None where the auditor gave no word.
+        word: The auditor's name for it (`favourable_word`); None without one.
+        label: The title of the label's column; empty if no figure needs a label.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Outcome:
     other: str
     adverse: str
     word: str | None = None
+    label: str = ""
 
     @property
     def full(self) -> str:
@@ -60,7 +62,8 @@ def outcome(question: Inquiry, about: About = NOTHING) -> Outcome:
     name, means = _words(question, decision)
     word = about.favourable_word
     shown = name if word is None else said("the decision “{decision}”", decision=word)
-    return Outcome(shown, means, decision, other, _adverse(question, other, shown), word)
+    label = "" if question.label is None or not question.labelled else question.words.column(question.label.name)
+    return Outcome(shown, means, decision, other, _adverse(question, other, shown), word, label)
 
 
 def _words(question: Inquiry, decision: str) -> tuple[str, str]:

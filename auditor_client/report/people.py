@@ -22,9 +22,9 @@ from shared.wire.wording import said, sentence
 FEW: Final = 0.05
 """Decisions about a smaller share of the people in the register are warned of: perhaps most keys are not known."""
 _CHECK_KEYS: Final = sentence(
-    "Hardly anybody in the register is shown to have a linked decision: {people}. If you linked decisions about more "
-    "people, check the form of the person keys before you spend more: values with unknown keys are left out, and the "
-    "holder does not say how many."
+    "The answer shows a linked decision for hardly anybody in the register: {people}. If you linked decisions "
+    "about more people, check the form of the person keys before you spend more. Values with unknown keys are left "
+    "out, and the holder does not say how many."
 )
 
 
@@ -39,7 +39,7 @@ def people_facts(finding: Finding) -> tuple[Fact, ...]:
 
 
 def few_people(finding: Finding) -> str:
-    """How many people have a linked decision, where hardly anybody has: perhaps the keys have another form.
+    """Return how many people have a linked decision, where hardly anybody has: perhaps the keys have another form.
 
     The holder never says how many keys it knows. So only the noisy counts and the holder's public number tell it: no
     group is shown to have anybody, or all groups together have less than a twentieth of the people in the register.
@@ -56,7 +56,7 @@ def few_people(finding: Finding) -> str:
 
 
 def few_warning(finding: Finding) -> tuple[str, ...]:
-    """What to check where hardly anybody has a linked decision; nothing elsewhere."""
+    """Return what to check where hardly anybody has a linked decision; nothing elsewhere."""
     people = few_people(finding)
     return (said(_CHECK_KEYS, people=people),) if people else ()
 

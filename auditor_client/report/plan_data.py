@@ -36,44 +36,46 @@ from shared.wire.wording import figure, joined, listed, said, said_of, sentence
 _MOSTLY: Final = 0.5
 _ENOUGH: Final = sentence("The interval of the {metric} ratio is expected to be {width} wide.")
 _NOT_ENOUGH: Final = sentence(
-    "What is left of the budget does not suffice. The interval of the {metric} ratio is expected to be {width} wide."
+    "The remaining budget is too small. The interval of the {metric} ratio is expected to be {width} wide."
 )
 _UNKNOWN: Final = sentence(
-    "How many people the dataset is about is not known, so {people} are supposed: give their number (--people)."
+    "The number of people in the dataset is not known. The forecast assumes {people}. Give the number with --people."
 )
 _PUBLIC: Final = sentence(
-    "The forecast supposes {people} people, which is the holder’s own public number; name another with --people."
+    "The forecast assumes {people} people, the holder’s own public number. Give another number with --people."
 )
 _WOULD_BE: Final = sentence("With {people} people the interval would be {width} wide.")
-_RULES_FROM: Final = sentence("From {people} people on, strategy auto would ask rule by rule.")
+_RULES_FROM: Final = sentence("From {people} people on, the strategy auto would count each rule separately.")
 _CHANCES: Final = sentence(
-    "Of 100 audits so many would give each verdict, by what the ratio truly is (simulated {fewest} to {most} times "
-    "each, standard error at most {error} in 100):"
+    "How many of 100 audits would give each verdict, for each possible value of the ratio (simulated {fewest} to "
+    "{most} times each, standard error at most {error} in 100):"
 )
 _LOOKS: Final = sentence(
-    "Looks until it is decided, each at {each}, so that all hold together at {level}; the last costs the most. Of 100 "
-    "audits that are as supposed, at least so many would be decided by then:"
+    "Interim looks until the verdict is decided. Each look has a level of {each}, so that all hold together at "
+    "{level}. The last look costs the most. If the assumption is right, at least this many of 100 audits would be "
+    "decided by each look:"
 )
 _STRATA: Final = sentence(
-    "Within {number} values of {column} at the same charge: in one of them, with {people} people, the interval is "
-    "expected to be {within} wide. Over all the {number} noises add up: asked without them, the interval of everybody "
-    "would be {without} wide."
+    "The same charge covers {number} values of {column}. For one value with {people} people, the interval is "
+    "expected to be {within} wide. For everybody, the noise of all {number} values adds up; without {column}, the "
+    "interval would be {without} wide."
 )
 _JOINED: Final = sentence(
-    "Joined with what is kept the interval is expected to be {then} wide; what is kept, {kept}, gives {now}."
+    "Combined with the saved answers, the interval is expected to be {then} wide. The saved answers ({kept}) alone "
+    "give {now}."
 )
-_NOTHING_KEPT: Final = sentence("Nothing is kept that it could be joined with.")
-_FIT: Final = sentence("{number} fit under what is left, this one included.")
+_NOTHING_KEPT: Final = sentence("No saved answer can be combined with it.")
+_FIT: Final = sentence("{number} fit into the remaining budget, including this one.")
 _FIT_OTHERWISE: Final = {
     "laplace": sentence("With Laplace noise of the same variance: {number}."),
     "gaussian": sentence("With Gaussian noise of the same variance: {number}."),
 }
 _APPROVED_FIRST: Final = sentence(
-    "A budget officer of the holder has to approve it before it is answered; until then nothing is charged."
+    "A budget officer of the holder must approve it before it is answered. Nothing is charged until then."
 )
-_SUPPOSES: Final = sentence("This supposes {assumption}.")
-_OWN_DATA: Final = sentence("This supposes {assumption}; the numbers of people are your own data’s.")
-_ADVERSE_RATES: Final = sentence("The rates that are compared are those of {adverse}.")
+_SUPPOSES: Final = sentence("This assumes {assumption}.")
+_OWN_DATA: Final = sentence("This assumes {assumption}; the numbers of people come from your own data.")
+_ADVERSE_RATES: Final = sentence("The compared rates are those of {adverse}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ def _supposed(forecast: Forecast) -> str:
 
 
 def _public_number(question: Question, forecast: Forecast) -> str:
-    """Whose number of people is supposed, where it is the holder's."""
+    """Return whose number of people is supposed, where it is the holder's."""
     metadata = question.dataset.metadata
     if metadata is None or metadata.people is None or forecast.from_supports:
         return ""

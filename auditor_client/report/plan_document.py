@@ -64,7 +64,7 @@ def plan_document(
 
 
 def _capacity(found: Capacity | None) -> dict[str, Any]:
-    """How many audits of this width fit under what is left; left out where that is no question."""
+    """Return how many audits of this width fit under what is left; left out where that is no question."""
     if found is None:
         return {}
     other = {} if found.other is None else {found.other[0]: found.other[1]}
@@ -82,7 +82,7 @@ def _looks_forecast(forecast: Forecast) -> dict[str, Any]:
 
 
 def _strata_forecast(forecast: Forecast) -> dict[str, Any]:
-    """What comparing within strata gives and costs; left out without any."""
+    """Return what comparing within strata gives and costs; left out without any."""
     strata = forecast.strata
     if strata is None:
         return {}
@@ -96,7 +96,7 @@ def _strata_forecast(forecast: Forecast) -> dict[str, Any]:
 
 
 def _joined_forecast(forecast: Forecast) -> dict[str, Any]:
-    """What the answer gives together with kept ones; left out where it is to be read by itself."""
+    """Return what the answer gives together with kept ones; left out where it is to be read by itself."""
     of_kept = forecast.joined
     if of_kept is None:
         return {}

@@ -39,10 +39,11 @@ _TOGETHER: Final = sentence(
 
 
 _KINDS: Final = sentence(
-    "Nobody said what kind of decision it is. If being selected is good (a job, a loan, a grant), the ratio of the "
-    "rates of favourable decisions counts. If it is a burden (a control, a stop, a fine), the adverse ratio counts. "
-    "Where the adverse decision is rare, the former is near 1 whoever gets it; where the favourable decision is rare, "
-    "the latter is. Say it when you ask (--intervention), and the report has one verdict."
+    "The auditor did not state the kind of decision. If being selected is good (a job, a loan, a grant), the ratio "
+    "of the rates of favourable decisions counts. If it is a burden (a control, a stop, a fine), the adverse ratio "
+    "counts. If the adverse decision is rare, the first ratio is near 1, whichever group gets it. If the "
+    "favourable decision is rare, the second ratio is near 1. State the kind in the request (--intervention); the "
+    "report then has one verdict."
 )
 
 
@@ -55,7 +56,7 @@ class Paragraph:
 
 
 def threshold_name(threshold: float, metric: str) -> str:
-    """What a threshold of a metric's ratio is called; the four-fifths rule is about selection rates alone."""
+    """Return what a threshold of a metric's ratio is called; the four-fifths rule is about selection rates alone."""
     if metric == ADVERSE:
         return said("the limit of {limit} for the adverse ratio", limit=plain(float(f"{1 / threshold:.4g}")))
     if metric == PARITY and threshold == 0.8:
@@ -96,7 +97,7 @@ def level_by_itself(finding: Finding) -> str:
 
 
 def noise_words(noise: Noise) -> str:
-    """How large the noise of a count is: a bound for 95 % of the counts."""
+    """Return how large the noise of a count is: a bound for 95 % of the counts."""
     if isinstance(noise, DiscreteLaplaceNoise):
         # The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.privacy.noise`.
         q = math.exp(-1 / noise.scale)
@@ -126,7 +127,7 @@ def _off_by(reach: int) -> str:
 
 
 def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
-    """What the figures mean and do not mean, for this audit."""
+    """Return what the figures mean and do not mean, for this audit."""
     audited, level = subject(result.question), level_of(result)
     return (
         Paragraph(
@@ -134,16 +135,17 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
             _adverse_ratio_words(result.first.ratio_kind)
             if result.first.ratio_kind.adverse
             else said(
-                "The share with {outcome} in the group where it is lowest, divided by that in the group where it is "
-                "highest. 1 means that the shares of all groups are the same; 0.5, that one group’s is half of "
-                "another’s.",
+                "The share with {outcome} in the group with the lowest share, divided by the share in the group "
+                "with the highest. 1 means that all groups have the same share. 0.5 means that the lowest share is "
+                "half of the highest.",
                 outcome=outcome_of(result).full,
             )
             if result.metrics[0] == PARITY
             else said(
-                "The rate of the group with the lowest one, divided by that of the group with the highest. 1 means "
-                "that the rates of all groups are the same; 0.5, that one group’s is half of another’s. The same ratio "
-                "may be a small difference of low rates or a large one of high rates: read the difference first."
+                "The rate of the group with the lowest rate, divided by the rate of the group with the highest. 1 "
+                "means that all groups have the same rate. 0.5 means that the lowest rate is half of the highest. "
+                "The same ratio can mean a small difference of low rates or a large difference of high rates: read "
+                "the difference first."
             ),
         ),
         _interval_paragraph(result, level),
@@ -165,19 +167,19 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
                     *_scope_sentences(result),
                     said(
                         "The intervals about the people in the data do not cover how well these people represent "
-                        "others. And the figures are about the decisions {about}.",
+                        "others. The figures are about the decisions {about}.",
                         about=audited.about,
                     ),
                 ]
             ),
         ),
         Paragraph(
-            said("What they do not say"),
+            said("What the figures do not say"),
             joined(
                 [
                     said(
-                        "Why the groups differ. A difference is not a cause, and no proof of discrimination; equal "
-                        "rates do not prove that decisions are fair."
+                        "They do not say why the groups differ. A difference is not a cause and does not prove "
+                        "discrimination. Equal rates do not prove that decisions are fair."
                     ),
                     *([_UNDESERVED] if PARITY in result.metrics else []),
                 ]
@@ -189,8 +191,8 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
             joined(
                 [
                     said(
-                        "That the holder’s records are right and that it counted them truly: its signature shows who "
-                        "answered, not that the answer is true."
+                        "This report trusts that the holder’s records are correct and that the holder counted them "
+                        "truthfully. The signature shows who answered, not that the answer is true."
                     ),
                     *trusted_totals(result.question),
                 ]
@@ -204,9 +206,9 @@ def _interval_paragraph(result: Finding, level: str) -> Paragraph:
         return Paragraph(
             said("No intervals"),
             said(
-                "The estimator {estimator} follows the published method and gives none: its figures may be far off "
-                "where groups are small, and do not show it. The posterior estimator gives intervals from the same "
-                "answer.",
+                "The estimator {estimator} follows the published method, which does not give intervals. Its "
+                "figures may be far off where groups are small, and do not show it. The estimator posterior gives "
+                "intervals from the same answer.",
                 estimator=result.estimator,
             ),
         )
@@ -215,9 +217,9 @@ def _interval_paragraph(result: Finding, level: str) -> Paragraph:
     return Paragraph(
         said("The intervals"),
         said(
-            "The holder adds random noise to every count, to protect each person. A {level} interval is made so that "
-            "in {level} of audits like this one it holds the true figure of the people in the data. It covers that "
-            "noise and nothing else. Each interval is for one figure: that all of them hold at once is less certain.",
+            "The holder adds random noise to every count, to protect each person. A {level} interval contains the "
+            "true figure of the people in the data in {level} of audits like this one. It covers that noise and "
+            "nothing else. Each interval is for one figure. It is less certain that all of them hold at once.",
             level=level,
         ),
     )
@@ -229,18 +231,18 @@ def _joint_paragraph(result: Finding) -> Paragraph:
         joined(
             [
                 said(
-                    "The holder adds random noise to every count, to protect each person. The joint intervals are made "
-                    "so that in {level} of audits like this one all of them hold the true figures at once, and so all "
-                    "verdicts hold together. To that end each is wider than one for a single figure: it holds its "
-                    "figure in {each} of audits. They cover that noise and nothing else.",
+                    "The holder adds random noise to every count, to protect each person. In {level} of audits "
+                    "like this one, all joint intervals contain the true figures at once, so all verdicts hold "
+                    "together. Each joint interval is therefore wider than an interval for a single figure: it "
+                    "contains its figure in {each} of audits. The intervals cover that noise and nothing else.",
                     level=level_by_itself(result),
                     each=level_words(result.ratio),
                 ),
                 said(
-                    "Joint are the intervals of the groups’ rates, of ratios and differences, of comparisons with a "
-                    "reference group, of the rules’ shares, and of what is said of a score; those of the population "
-                    "too. All others are for one figure each: of impact ratios, of a ratio with one rule reversed, of "
-                    "the shares at the ends of a tree and of numbers of people."
+                    "These intervals are joint: of the groups’ rates, of ratios and differences, of comparisons "
+                    "with a reference group, of the rules’ shares, and of the statements about a score, including "
+                    "those about the population. These are separate: of impact ratios, of a ratio with one rule "
+                    "reversed, of the shares at the leaves of a tree, and of numbers of people."
                 ),
             ]
         ),
@@ -254,10 +256,10 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
         Paragraph(
             said("The population"),
             said(
-                "The {level} intervals of the population hold the true figure of all the people whom the people in the "
-                "data represent, if these are a random sample of them: they cover the privacy noise and the chance of "
-                "sampling. They are wider, however large ε is. Where the register holds everybody, they have no "
-                "meaning.",
+                "The {level} intervals of the population contain the true figure of all the people whom the people "
+                "in the data represent. This holds if the people in the data are a random sample of them. These "
+                "intervals cover the privacy noise and the chance of sampling, so they are wider for every ε. If "
+                "the register contains everybody, they do not apply.",
                 level=level,
             ),
         ),
@@ -265,16 +267,16 @@ def _population_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 
 def _joined_paragraph(result: Finding) -> tuple[Paragraph, ...]:
-    """What several answers together mean."""
+    """Return what several answers together mean."""
     if not result.stored.others or result.reading.looks is not None:
         return ()
     return (
         Paragraph(
             said("Several answers"),
             said(
-                "The figures rest on {number} answers about the same version of the records, weighed by how exact each "
-                "is. The intervals hold at their level if how many answers there are was settled before they were "
-                "seen: whoever asks until a verdict comes is wrong more often.",
+                "The figures rest on {number} answers about the same version of the records. More exact answers "
+                "weigh more. The intervals hold at their level only if the number of answers was fixed before they "
+                "were seen. Asking until a verdict comes gives a wrong verdict more often.",
                 number=len(result.stored.answers),
             ),
         ),
@@ -282,27 +284,28 @@ def _joined_paragraph(result: Finding) -> tuple[Paragraph, ...]:
 
 
 def _looks_paragraph(result: Finding) -> tuple[Paragraph, ...]:
-    """What it means that the question was asked until its verdict was decided."""
+    """Return what it means that the question was asked until its verdict was decided."""
     looks = result.reading.looks
     if looks is None:
         return ()
     return (
         Paragraph(
-            said("Looking until it is decided"),
+            said("Interim looks until the verdict is decided"),
             joined(
                 [
                     said(
-                        "The question was asked again, with less noise each time, until its verdict was decided. At "
-                        "which losses was settled before the first answer. The intervals of each look hold at {each}, "
-                        "so that those of all {number} looks hold together in {level} of audits like this one, "
-                        "whichever of them is the last: the verdict is as sure as that of one answer at {level}.",
+                        "The request was repeated with less noise each time, until its verdict was decided. The "
+                        "losses of all looks were fixed before the first answer. The intervals of each look have a "
+                        "level of {each}, so that those of all {number} looks hold together in {level} of audits "
+                        "like this one, whichever look is the last. The verdict is therefore as reliable as the "
+                        "verdict of one answer at {level}.",
                         each=threshold_percent(round(looks.each, 4)),
                         number=len(looks.amounts),
                         level=threshold_percent(looks.level),
                     ),
-                    said("This look’s answer holds all that the earlier ones say.")
+                    said("This look’s answer contains everything that the earlier ones say.")
                     if looks.kind == "sum"
-                    else said("This look’s figures rest on the answers of all looks up to it."),
+                    else said("This look’s figures use the answers of this look and of all earlier ones."),
                 ]
             ),
         ),
@@ -317,19 +320,19 @@ def _judged_paragraph(result: Finding) -> tuple[Paragraph, ...]:
         Paragraph(
             said("Which groups are judged"),
             said(
-                "A ratio over all groups is about the smallest of them, however few people it has. So the ratio of "
-                "those that are large enough stands beside it: of the groups whose noisy counts show that they have so "
-                "many people. Where noise alone might make a smaller group look so large, it is left out. New York "
-                "City’s Local Law 144 lets bias audits leave out groups of less than 2 % of the people (6 RCNY § 5-301 "
-                "(d)). Who is left out is named, with the bounds of their number; that says nothing of how they are "
-                "treated."
+                "A ratio over all groups depends on the smallest group, however few people it has. The report "
+                "therefore also shows the ratio of the groups whose noisy counts show that they are large enough. "
+                "A smaller group that noise alone might make look large enough is left out. New York City’s Local "
+                "Law 144 lets bias audits leave out groups of less than 2 % of the people (6 RCNY § 5-301 (d)). "
+                "The report names the groups that are left out, with the bounds of their number of people. Leaving "
+                "a group out does not say how it is treated."
             ),
         ),
     )
 
 
 def _strata_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
-    """What figures within strata say; nothing where there are none."""
+    """Return what figures within strata say; nothing where there are none."""
     strata = result.question.strata
     if not strata:
         return ()
@@ -340,14 +343,15 @@ def _strata_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
             joined(
                 [
                     said(
-                        "Groups may differ over all because they are spread differently over the values of {column}, "
-                        "and yet be treated alike within each, or the reverse: that is Simpson’s paradox.",
+                        "Groups may differ overall because they are spread differently over the values of "
+                        "{column}, although they are treated alike within each value. The reverse is possible too. "
+                        "This is Simpson’s paradox.",
                         column=column,
                     ),
                     *([said(_TOGETHER, level=level)] if result.reading.has_intervals else []),
                     said(
-                        "Whether {column} is a fair reason for a difference is not for figures to say. Over all, the "
-                        "noises of the values add up: the same question without them would give the figures of "
+                        "The figures cannot say whether {column} is a fair reason for a difference. Overall, the "
+                        "noise of the values adds up: the same request without {column} would give the figures of "
                         "everybody more exactly.",
                         column=column,
                     ),
@@ -359,16 +363,16 @@ def _strata_paragraph(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 def _scope_sentences(result: Finding) -> Iterator[str]:
     if scope := scope_words(result.question):
-        yield said("Only those within the scope are counted: {scope}.", scope=listed(scope))
+        yield said("Only people within the scope are counted: {scope}.", scope=listed(scope))
     if undecided := [
         said("“{column}”", column=result.question.words.column(predicate.column))
         for predicate in result.question.source.decided
     ]:
-        yield said("Whoever has no value in {columns} is not counted.", columns=listed(undecided))
+        yield said("People without a value in {columns} are not counted.", columns=listed(undecided))
 
 
 def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
-    """What a verdict is and what its threshold is; or why there is none."""
+    """Return what a verdict is and what its threshold is; or why there is none."""
     threshold = result.threshold
     if result.both_outcomes:
         kinds = Paragraph(said("Two figures, and the kind of decision"), said(_KINDS))
@@ -388,7 +392,7 @@ def _verdict_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 
 def _threshold_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
-    """What verdicts are, and what each threshold is."""
+    """Return what verdicts are, and what each threshold is."""
     thresholds = {metric: estimate.threshold for metric, estimate in result.both_outcomes} or {
         result.metrics[0]: result.threshold
     }
@@ -397,10 +401,11 @@ def _threshold_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
         Paragraph(
             said("Meets, fails, undecided"),
             said(
-                "A verdict about {rule} says “meets” or “fails” only if the whole {level} interval of the people in "
-                "the register is on one side of it. Otherwise the audit says undecided: the privacy noise is too large "
-                "for a verdict. That is neither a pass nor a suspicion. The same question returns the same answer; "
-                "only a larger ε, or a second draw, which is charged, adds information.",
+                "A verdict about {rule} says “meets” or “fails” only if the whole {level} interval of the people "
+                "in the register lies on one side of it. Otherwise the audit says “undecided”: the privacy noise "
+                "is too large for a verdict. “Undecided” does not clear anybody and does not accuse anybody. The "
+                "same request returns the same answer. Only a larger ε, or a second draw, which is charged, adds "
+                "information.",
                 rule=listed((threshold_name(threshold, metric) for metric, threshold in named.items()), "or"),
                 level=level,
             ),
@@ -410,7 +415,7 @@ def _threshold_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
 
 
 def _adverse_ratio_words(kind: RatioKind) -> str:
-    """What a ratio of adverse rates is."""
+    """Return what a ratio of adverse rates is."""
     if kind is RatioKind.ODDS:
         return said(
             "The odds of an adverse decision in the group with the highest ones, divided by those in the group with "
@@ -419,10 +424,10 @@ def _adverse_ratio_words(kind: RatioKind) -> str:
             "rare."
         )
     return said(
-        "The rate of the group with the highest one, divided by that of the group with the lowest: how many times as "
-        "often the outcome falls on one group as on another. 1 means that the rates of all groups are the same. Where "
-        "the lowest rate may be zero there is no upper end. A large ratio of low rates may be a small difference: read "
-        "the people per 1 000 beside it."
+        "The rate of the group with the highest rate, divided by the rate of the group with the lowest: how many "
+        "times as often one group gets the outcome as another. 1 means that all groups have the same rate. If the "
+        "lowest rate may be zero, the ratio does not have an upper bound. A large ratio of low rates may be a "
+        "small difference: read the number of people per 1 000 as well."
     )
 
 
@@ -431,9 +436,10 @@ def _threshold_paragraph(threshold: float, metric: str) -> Paragraph:
         return Paragraph(
             said("The limit of the adverse ratio"),
             said(
-                "Nobody may get the adverse decision more than {limit} times as often as another group: that is 1 "
-                "divided by {threshold}. The four-fifths rule of employment law is about rates of favourable "
-                "decisions; that its {threshold} is used for adverse ones too is a choice and not a rule of law.",
+                "Under this limit, a group may get the adverse decision at most {limit} times as often as another "
+                "group: that is 1 divided by {threshold}. The four-fifths rule of employment law is about rates of "
+                "favourable decisions. To use its {threshold} for adverse decisions too is a choice, not a rule of "
+                "law.",
                 limit=plain(float(f"{1 / threshold:.4g}")),
                 threshold=plain(threshold),
             ),
@@ -441,9 +447,7 @@ def _threshold_paragraph(threshold: float, metric: str) -> Paragraph:
     if threshold != 0.8 or metric != PARITY:
         return Paragraph(
             said("The threshold"),
-            said(
-                "{threshold} was chosen by the auditor; it is no rule of law.", threshold=threshold_percent(threshold)
-            ),
+            said("The auditor chose {threshold}. It is not a rule of law.", threshold=threshold_percent(threshold)),
         )
     return Paragraph(
         said("The four-fifths rule"),
@@ -467,11 +471,14 @@ def _privacy_paragraph(result: Finding) -> Paragraph:
         joined(
             [
                 said(
-                    "How much the holder’s answer can change what anybody thinks about one person, even somebody who "
-                    "knows all others’ records."
+                    "This says how much the holder’s answer can change what anybody concludes about one person, "
+                    "even somebody who knows the records of all others."
                 ),
                 *statements(meant).all,
-                said("Several audits of the same people add up; the holder’s ledger keeps the sum of what is charged."),
+                said(
+                    "The losses of several audits of the same people add up. The holder’s ledger records the sum "
+                    "of the charges."
+                ),
             ]
         ),
     )

@@ -12,14 +12,16 @@ from shared.wire.wording import joined, listed, said, sentence
 
 MARK: Final = said("REHEARSAL")
 _NOBODY: Final = sentence(
-    "Everybody in this report is invented, from what {dataset} declares: no figure here says anything about anybody. "
-    "Nothing was charged."
+    "All people in this report are invented from the declaration of {dataset}. The figures do not say anything "
+    "about real people. Nothing was charged."
 )
-_MARGINALS: Final = sentence("An administrator published marginals that people were invented by: those of {columns}.")
+_MARGINALS: Final = sentence(
+    "The people were invented from marginals that an administrator published: those of {columns}."
+)
 
 
 def rehearsal_in(datasets: Iterable[DatasetDescription]) -> Rehearsal | None:
-    """What is rehearsed, if people of any of the datasets are invented."""
+    """Return what is rehearsed, if people of any of the datasets are invented."""
     return next((dataset.rehearsal for dataset in datasets if dataset.rehearsal is not None), None)
 
 
@@ -29,7 +31,7 @@ def marked(rehearsal: Rehearsal | None, text: str) -> str:
 
 
 def rehearsal_words(rehearsal: Rehearsal) -> str:
-    """What stands at the top of everything that is about a rehearsal, behind the mark."""
+    """Return what stands at the top of everything that is about a rehearsal, behind the mark."""
     sentences = [said(_NOBODY, dataset=rehearsal.of)]
     if rehearsal.marginals:
         sentences.append(said(_MARGINALS, columns=listed(sorted(rehearsal.marginals))))

@@ -138,7 +138,7 @@ def rule_bars(finding: Finding) -> RuleBars | None:
 
 
 def _people(question: Inquiry, name: str) -> str:
-    """Whom of a rule's people a cell counts, where they are counted label by label, or by strata."""
+    """Return whom of a rule's people a cell counts, where they are counted label by label, or by strata."""
     name, stratum = stratum_of(name, question)
     found = (words for value, words in _LABELLED.items() if question.labelled and name.endswith(f", {value.value}"))
     of_stratum = [] if stratum is None else [question.words.value(stratum.column, stratum.value)]
@@ -187,7 +187,10 @@ def _conditions(finding: Finding, name: str) -> tuple[tuple[Condition, ...], ...
 def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, second: str) -> str:
     clear = [bar for bar in bars if bar.clear]
     if not clear:
-        return said("The noise hides every single rule: the answer does not show which of them cause the disparity.")
+        return said(
+            "The noise is as large as the share of every single rule: the answer does not show which rules cause "
+            "the disparity."
+        )
     top, others = clear[0], len(clear) - 1
     share, gap = shares.ranking[bars.index(top)].share.value, shares.difference.value
     widens = not share * gap < 0

@@ -120,8 +120,9 @@ class ScoreData:
 
 
 _RATES_ABOVE: Final = said(
-    "These are the rates of scores above a threshold. Where hardly anybody is below it, they are nearly the same in "
-    "all groups, whoever is below: if being below is a burden, compare those rates."
+    "These are the rates of scores above a threshold. If hardly anybody is below it, they are nearly the same in "
+    "all groups, whichever people are below. If being below is a burden, compare the rates of the people below "
+    "instead."
 )
 
 

@@ -66,8 +66,8 @@ _SAME_MIX_OPEN: Final = sentence(
     "the figures more closely."
 )
 _NO_MIX: Final = sentence(
-    "There are no rates with the same mix of {column}: no value of it has people of every group, as far as "
-    "the answers show."
+    "Rates with the same mix of {column} cannot be computed: as far as the answers show, none of its values has "
+    "people of every group."
 )
 
 
@@ -171,7 +171,7 @@ def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataS
 
 
 def _conclusion(finding: Finding, metric: str, every: JudgedFigures) -> str:
-    """What holds in every stratum."""
+    """Return what holds in every stratum."""
     if not every.ratio.defined:
         return said(headlines.NO_RATE)
     adverse, bar = every.ratio_kind.adverse, _bar(every)
@@ -189,7 +189,7 @@ def _conclusion(finding: Finding, metric: str, every: JudgedFigures) -> str:
 
 
 def _bar(figures: JudgedFigures) -> float | None:
-    """Where the ratio of some figures meets their threshold."""
+    """Return where the ratio of some figures meets their threshold."""
     return None if figures.threshold is None else ratio_threshold(figures.ratio_kind, figures.threshold)
 
 
@@ -225,8 +225,8 @@ def _standardised(
         left_out=""
         if not left_out or not figures.weights
         else said(
-            "Left out of that is {values}: the answers do not show people of every group there. The shares of the "
-            "others are those among themselves.",
+            "That leaves out {values}: the answers do not show people of every group there. The shares of the "
+            "other values are relative to each other.",
             values=listed(left_out),
         ),
         rows=tuple(
@@ -243,7 +243,7 @@ def _standardised(
 
 
 def _same_mix(finding: Finding, words: RateWords, figures: StandardisedFigures) -> str:
-    """How far standardised rates are apart; or why there are none, or no ratio of them."""
+    """Return how far standardised rates are apart; or why there are none, or no ratio of them."""
     column = said("“{column}”", column=strata_column(finding))
     if not figures.weights:
         return said(_NO_MIX, column=column)

@@ -41,7 +41,7 @@ class Subject:
 
 
 def subject(question: Question) -> Subject:
-    """What a question is about."""
+    """Return what a question is about."""
     decision, source = question.request.decision, question.source
     if decision is not None:
         linked = decision in question.column_ids
@@ -98,7 +98,7 @@ def stage_names(question: Inquiry) -> tuple[str, ...]:
 
 
 def provenance_words(read: Provenance) -> str:
-    """What was read, what it was compared with, and how its inputs were named, as sentences."""
+    """Return what was read, what it was compared with, and how its inputs were named, as sentences."""
     if not read.inputs:
         return _read_words(read)
     named = [f"{column} ← {own}" for column, own in read.inputs]
@@ -107,10 +107,10 @@ def provenance_words(read: Provenance) -> str:
 
 
 def _read_words(read: Provenance) -> str:
-    """What was read, and what it was compared with."""
+    """Return what was read, and what it was compared with."""
     what = read.description[0].upper() + read.description[1:]
     if read.compared_with is None:
-        return said("{what}. Nothing was there that it could be compared with.", what=what)
+        return said("{what}. It was not compared with another reading of the same model.", what=what)
     differing, probes = whole(read.differing), whole(read.probes)
     if read.bound is None:
         return said(
@@ -120,7 +120,7 @@ def _read_words(read: Provenance) -> str:
             probes=probes,
         )
     sentence = said(
-        "{what}, read but for rounding: {differing} of {probes} probes are decided otherwise.",
+        "{what}, read exactly except for rounding: {differing} of {probes} probes are decided differently.",
         what=what, differing=differing, probes=probes,
     )  # fmt: skip
     if read.largest is None:
@@ -137,7 +137,7 @@ def _read_words(read: Provenance) -> str:
 
 
 def rehearsed_model_words(question: Question) -> str:
-    """That a model was made in a rehearsal, behind the mark of one; nothing of other models."""
+    """Say that a model was made in a rehearsal, behind the mark of one; nothing of other models."""
     read = question.source.provenance
     if read is None or read.rehearsal_of is None:
         return ""

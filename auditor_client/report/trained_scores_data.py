@@ -37,7 +37,9 @@ def score_table(model: TrainedTree | TrainedScore, words: DatasetWords) -> Score
         words: Of the dataset, with the model's scores among its columns.
     """
     if isinstance(model, TrainedScore):
-        explanation = said("Who has {least} or more in all is decided favourably.", least=plain(model.at_least))
+        explanation = said(
+            "People with {least} points or more in total get the favourable decision.", least=plain(model.at_least)
+        )
         return ScoreTable(explanation, (said("Worth"),), tuple(_of_rules(model.document, words)))
     if not model.scores:
         return None
@@ -75,7 +77,7 @@ def _tables(document: Document) -> Sequence[TableTerm]:
 
 
 def _bins(axis: Axis) -> Iterator[tuple[Predicate, ...]]:
-    """Who is in each bin of an axis, in its order; the missing last."""
+    """Yield who is in each bin of an axis, in its order; the missing last."""
     name = axis.column
     for value in axis.values or ():
         yield (Predicate(column=name, op="eq", value=value),)

@@ -33,28 +33,30 @@ _BUYS: Final = {
     "sums": said("noisy sums"),
 }
 _SURE: Final = sentence(
-    "In at least {level} of trainings no such statement is wrong: it rests on a bound that holds for all decisions of "
-    "the leaves at once, so choosing by noisy counts does not flatter it."
+    "In at least {level} of trainings, every such statement is true. It rests on a bound that covers all decisions "
+    "of the leaves at once, so it stays true although the decisions were chosen by noisy counts."
 )
 _ESTIMATED: Final = sentence(
-    "That is an estimate from the counts by which its decisions were chosen, and nothing shows it at {level}: audit "
-    "the model before you rely on it."
+    "This is an estimate from the counts by which its decisions were chosen. It is not shown at {level}: audit the "
+    "model before you rely on it."
 )
 _SHOWN_AT: Final = sentence(
-    "If a new training found the same counts, one of epsilon {epsilon} would show that some decisions are enough; this "
-    "one cost {spent}."
+    "If a new training with epsilon {epsilon} found the same counts, it would show that some decisions are enough. "
+    "This training cost {spent}."
 )
 _ENOUGH: Final = sentence(
-    "The decisions below come nearest to it. If a new training found the same counts, one of epsilon {epsilon} would "
-    "show that some decisions are enough; this one cost {spent}. A smaller ratio can be asked for at no cost."
+    "The decisions below come nearest to it. If a new training with epsilon {epsilon} found the same counts, it "
+    "would show that some decisions are enough. This training cost {spent}. You can request a smaller ratio "
+    "without a charge."
 )
 _NEVER: Final = said(
-    "The decisions below come nearest to it. None that were tried would be enough if the same counts were free of "
-    "noise. A smaller ratio can be asked for at no cost."
+    "The decisions below come nearest to it. No decisions that were tried would be enough, even if the same counts "
+    "did not contain noise. You can request a smaller ratio without a charge."
 )
 _USELESS: Final = said(
-    "The decisions below meet it, and are right about no more people than one decision for everybody. That is as fair, "
-    "and needs no model. Train with other features, more levels or a larger epsilon."
+    "The decisions below meet it, but they are not right about more people than one decision for everybody. One "
+    "decision for everybody is as fair and does not need a model. Train with other features, more levels or a "
+    "larger epsilon."
 )
 
 
@@ -149,7 +151,7 @@ def training_data(trained: Trained, audit: Finding | None) -> TrainingData:
 
 
 def spent_now(trained: Trained, audit: Finding | None) -> Loss:
-    """What training and audit charged now, without what was charged for kept answers before."""
+    """Return what training and audit charged now, without what was charged for kept answers before."""
     parts = [NO_LOSS if trained.reused else trained.release.charge]
     if audit is not None:
         parts.append(NO_LOSS if audit.reused else audit.release.charge)
@@ -157,7 +159,7 @@ def spent_now(trained: Trained, audit: Finding | None) -> Loss:
 
 
 def training_description(trained: Trained) -> str:
-    """What reports say of the model's file: what it was trained from."""
+    """Return what reports say of the model's file: what it was trained from."""
     release = trained.release
     marked = f"{of_rehearsal(release)}a "
     kind = "tree" if isinstance(release.model, TrainedTree) else "score"
@@ -183,14 +185,14 @@ def _columns(trained: Trained) -> str:
 def _headline(trained: Trained, *, audited: bool) -> str:
     tree, words = trained.tree, {"wanted": plain(trained.wanted), "columns": _columns(trained)}
     if trained.alike:
-        return said("The trained tree decides alike about everybody: it is of no use.")
+        return said("The trained tree decides alike about everybody, so it is not useful.")
     if tree is None and audited:
-        return said("A model was trained, and nobody was counted by group of whom it decides about.")
+        return said("A model was trained. The people it decides about were not counted by group.")
     if tree is None:
-        return said("A model was trained, and nobody was counted by group of whom it decides about: audit it.")
+        return said("A model was trained. The people it decides about were not counted by group: audit it.")
     if tree.estimated:
         return said(
-            "The trained tree is estimated to meet a ratio of {wanted} for {columns}; it is not shown to.", **words
+            "The trained tree is estimated to meet a ratio of {wanted} for {columns}, but this is not shown.", **words
         )
     if trained.useless:
         return said(
@@ -200,7 +202,9 @@ def _headline(trained: Trained, *, audited: bool) -> str:
         )
     if not tree.met:
         return said(
-            "No decisions of the trained tree’s leaves are shown to bring the ratio for {columns} to {wanted}.", **words
+            "The training does not show any decisions of the tree’s leaves that bring the ratio for {columns} to "
+            "{wanted}.",
+            **words,
         )
     if not tree.changed:
         return said("The trained tree meets a ratio of {wanted} for {columns} as it learned to decide.", **words)
@@ -216,9 +220,9 @@ def _headline(trained: Trained, *, audited: bool) -> str:
 def _explanation(trained: Trained, *, audited: bool) -> str:
     tree = trained.tree
     if tree is None and audited:
-        return said("How fairly it decides, the audit below says.")
+        return said("The audit below shows how fairly it decides.")
     if tree is None:
-        return said("How fairly it decides, an audit says, and nothing else.")
+        return said("Only an audit shows how fairly it decides.")
     if tree.met:
         return said(_SURE, level=percent_level(trained.reading.level))
     level, spent = percent_level(trained.reading.level), charge_words(trained.release)
@@ -238,7 +242,7 @@ def _cost(trained: Trained) -> str:
     release = trained.release
     if trained.reused:
         return said(
-            "Nothing was spent: the answer was kept, and {charge} was charged for it once.",
+            "Nothing was spent now: the answer was saved, and {charge} was charged for it once.",
             charge=charge_words(release),
         )
     if release.rehearsal is not None:
@@ -308,33 +312,34 @@ def _learned(trained: Trained) -> Iterator[LeafLine]:
 
 
 def _warnings(trained: Trained) -> Iterator[str]:
-    """That the learner of a publication promises no parity, and what it does instead."""
+    """Say that the learner of a publication promises no parity, and what it does instead."""
     asked = trained.release.training.algorithm
     if asked.name in PROMISING:
         return
     yield said(
-        "{algorithm} is the learner of a publication. It promises no ratio of the groups’ rates: {wanted} was asked "
-        "for, and nothing was done for it. Where a ratio is wanted, train fair_tree or fair_linear.",
+        "{algorithm} is a published learner. It does not promise a ratio of the groups’ rates and ignored the "
+        "requested {wanted}. To train for a ratio, use fair_tree or fair_linear.",
         algorithm=asked.name, wanted=plain(trained.wanted),
     )  # fmt: skip
     match asked:
         case PrivateFairTree():
             yield said(
-                "Fair means there that people with nearly the same values count alike. Groups do not occur in it, and "
-                "their rates may differ as far as their values do."
+                "In that method, fair means that people with nearly the same values are treated alike. The method "
+                "does not use groups. The groups’ rates may differ as far as their values do."
             )
         case Pflr(penalty=0):
-            yield said("Its penalty was 0: fairness was left out, and this is private logistic regression alone.")
+            yield said("Its penalty was 0, so it ignores fairness. It is plain private logistic regression.")
         case Pflr():
             yield said(
-                "Fair means there that the score and the group vary little together. Who is above the threshold may "
-                "still differ much."
+                "In that method, fair means that the score and the group vary little together. The groups’ shares "
+                "above the threshold may still differ much."
             )
         case PflrStar():
             group = trained.groups[asked.lowered]
             yield said(
-                "Fair means there that the scores of {group} are lowered as far as they vary with the group, whatever "
-                "they are without that. If this is the worse-off group, the model is less fair for it.",
+                "In that method, fair means that the scores of {group} are lowered as far as they vary with the "
+                "group, whatever they would be otherwise. If this is the worse-off group, the method makes the "
+                "model less fair for it.",
                 group=joined(trained.words.group(_sensitive(trained), group), ", "),
             )
 
@@ -345,28 +350,28 @@ def _notes(trained: Trained) -> Iterator[str]:
         if not tree.accuracy.low > tree.accuracy_of_none.high:
             yield NO_MORE_ACCURATE
         yield said(
-            "All of this is about the people whom it was trained on, by counts of them: of others it may be less fair "
-            "and less accurate. Audit it on another dataset, or on a later version."
+            "These statements are about the people whom the model was trained on, based on counts of them. For "
+            "other people it may be less fair and less accurate. Audit it on another dataset, or on a later "
+            "version."
         )
         yield ACCURACY
         yield said(
-            "Leaves decide otherwise than they learned where that brings the groups’ rates together for the fewest "
-            "people whom they then decide wrongly. Decisions that are right about no more people than one decision for "
-            "everybody are not called enough. Another ratio costs nothing."
+            "A leaf decides differently from what it learned where that brings the groups’ rates closer with the "
+            "fewest additional wrong decisions. Decisions count as enough only if they are right about more people "
+            "than one decision for everybody. Another ratio costs nothing."
         )
     columns = _columns(trained)
     match trained.release.training.algorithm:
         case PrivateFairTree():
-            yield said("The model reads nothing of {columns}, and nobody was counted by it.", columns=columns)
+            yield said("The model does not read {columns}, and people were not counted by it.", columns=columns)
         case Pflr() | PflrStar():
             yield said(
-                "The model reads nothing of {columns}: sums by it, with noise, were taken to hold down how the score "
-                "varies with it.",
+                "The model does not read {columns}. Noisy sums by it were used to limit how the score varies with it.",
                 columns=columns,
             )
         case _:
             yield said(
-                "The model reads nothing of {columns}: people were counted by it, with noise, to decide the leaves.",
+                "The model does not read {columns}. People were counted by it, with noise, to decide the leaves.",
                 columns=columns,
             )
 
@@ -386,7 +391,7 @@ def _audited(audit: Finding) -> AuditedPart:
         facts=(
             Fact(
                 said("Spent"),
-                said("nothing: a kept answer has every count") if audit.reused else charge_words(audit.release),
+                said("nothing: a saved answer has every count") if audit.reused else charge_words(audit.release),
             ),
             Fact(said("Receipt"), audit.receipt.name, exact=True),
         ),

@@ -164,8 +164,8 @@ def _headline(answers: Sequence[WatchAnswerRelease], unanswered: Sequence[Gap]) 
 def _explanation(release: WatchRelease, *, changed: bool, pending: int | None, due: str | None) -> str:
     if changed:
         return said(
-            "As far as the noise lets it be known. That was this watch’s last answer: audit again, and watch the new "
-            "verdict; at the same ε a new watch costs {charge}.",
+            "The noise limits what is known about the change. That was the last answer of this watch: audit again, "
+            "and watch the new verdict. At the same ε a new watch costs {charge}.",
             charge=loss_words(release.price),
         )
     if pending is not None and due is not None:

@@ -47,7 +47,7 @@ class Gap:
             case "removed":
                 return said("not answered: the records were removed")
             case "no-budget":
-                return said("not answered: there was no budget in force")
+                return said("not answered: no budget was valid")
             case "cap-closed":
                 return said("not answered: the population’s cap was closed")
             case "account-disabled":
@@ -55,9 +55,9 @@ class Gap:
             case "declaration":
                 return said("not answered: the watch does not fit the dataset’s new declaration")
             case "restored":
-                return said("not answered: the ledger was restored, and this watch has no further answers")
+                return said("not answered: the ledger was restored, which ended this watch")
             case "state":
-                return said("not answered: the holder cannot read what it kept of the watch")
+                return said("not answered: the holder cannot read its saved state of the watch")
             case None:
                 return said("not answered: the holder gives no reason")
             case other:

@@ -56,7 +56,7 @@ def planned_curve(forecast: Forecast) -> WidthCurve:
 
 
 def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
-    """What more budget would buy, after an audit; None where nothing is known of it."""
+    """Return what more budget would buy, after an audit; None where nothing is known of it."""
     if outlook is None or not outlook.curve or not math.isfinite(outlook.now):
         return None
     better = outlook.curve[-1]
@@ -71,11 +71,11 @@ def remaining_curve(outlook: Outlook | None) -> WidthCurve | None:
         )
     ]
     if outlook.left is not None and outlook.affordable is None:
-        sentences.append(said("What is left of the budget does not suffice for more than this audit spent."))
+        sentences.append(said("The remaining budget is too small for a larger loss than this audit spent."))
     elif outlook.left is not None and outlook.affordable is not None:
         sentences.append(
             said(
-                "What is left, {left}, suffices for an interval about {width} wide.",
+                "The remaining budget, {left}, is enough for an interval about {width} wide.",
                 left=loss_words(outlook.left), width=width_words(outlook.affordable.width),
             )
         )  # fmt: skip

@@ -250,7 +250,7 @@ def sign_out(provider: RealProvider, settings: AuditorSettings) -> None:
     found = KeptSignIn(settings).read()
     assert found is not None
     outcome = CliRunner().invoke(app, ["logout"], env=environment(settings))
-    assert "took the sign-in's tokens back" in outcome.output, outcome.output
+    assert "revoked the tokens of the sign-in" in outcome.output, outcome.output
     form = {"grant_type": "refresh_token", "refresh_token": str(found.refresh_token), "client_id": "auditors"}
     assert httpx.post(str(discovered(provider.issuer).token_endpoint), data=form).status_code == 400
     refused(SignInNeeded, settings)
@@ -272,7 +272,7 @@ def sign_in_at_the_desk(settings: AuditorSettings) -> None:
         assert "You are signed in" in home.text, home.text
         assert person.client.get(f"{url}{desk.door.root}/budgets").status_code == 200
         out = person.client.post(f"{url}{desk.door.root}/sign-out", data={"form_token": form["form_token"]})
-        assert "took the sign-in’s tokens back" in out.text
+        assert "revoked the tokens of the sign-in" in out.text
 
 
 def sign_in_by_code(settings: AuditorSettings) -> None:

@@ -194,7 +194,7 @@ def _loss(document: dict[str, str]) -> str:
 
 
 def asked_lines(one: dict[str, Any]) -> list[str]:
-    """What is asked, in lines."""
+    """Return what is asked, in lines."""
     from shared.kinds.registry import KINDS
 
     if one["kind"] not in one:
@@ -214,7 +214,7 @@ def _facts(facts: Iterable[SummaryFact]) -> list[str]:
 
 
 def _column(request: str, column: dict[str, Any]) -> list[str]:
-    """What a derived column computes, what of it is not readable here, and how to get the rest."""
+    """Return what a derived column computes, what of it is not readable here, and how to get the rest."""
     lines = [f"Derived column {column['name']}: {column['id']}", *(f"  {line}" for line in column["says"])]
     if "not_shown" in column:
         lines.append(f"  NOT READABLE HERE: {', '.join(column['not_shown'])}")

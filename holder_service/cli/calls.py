@@ -82,7 +82,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def report_format(file: Path) -> str:
-    """What a report's file is written as, by the ending of its name; any other ending ends the command."""
+    """Return what a report's file is written as, by the ending of its name; any other ending ends the command."""
     if file.suffix not in (".html", ".json"):
         named = file.suffix or file.name
         fail(f"Name a report's file .html or .json, not {named}. A PDF is printed from the page, by a browser.")
@@ -161,21 +161,21 @@ def _answer(
 
 
 def _document(answer: "httpx.Response", url: str, locate: Locate | None = None) -> Any:
-    """What an answer says; a refusal ends the command."""
+    """Return what an answer says; a refusal ends the command."""
     from holder_service.domain.errors import fault_text
 
     try:
         document = answer.json() if answer.content else {}
         refusal = None if answer.is_success else _said(document, locate or fault_text)
     except (KeyError, TypeError, ValueError):
-        refusal = f"What answers at {url} is no holder."
+        refusal = f"The server at {url} is not a holder. Check the address."
     if refusal is not None:
         fail(refusal)
     return document
 
 
 def _said(document: dict[str, Any], locate: Locate) -> str:
-    """What a problem document says: all that is wrong, a line each."""
+    """Return what a problem document says: all that is wrong, a line each."""
     lines = [locate(one["field"], one["detail"]) for one in document.get("errors", ())]
     if len(lines) < 2:
         return lines[0] if lines else str(document["detail"])

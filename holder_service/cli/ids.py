@@ -11,7 +11,7 @@ DIGEST_CHARACTERS: Final = 64
 
 
 def short(identity: str) -> str:
-    """How an id begins, as lists show it."""
+    """Return how an id begins, as lists show it."""
     return identity.removeprefix(DIGEST)[:SHORT_ID]
 
 

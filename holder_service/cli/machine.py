@@ -20,7 +20,9 @@ def verify(
     backup: Annotated[
         Path | None,
         typer.Option(
-            help="Verify a back-up instead, or the newest one in a folder of back-ups. A back-up has no anchor."
+            help=(
+                "Verify a back-up instead, or the newest one in a folder of back-ups. Back-ups do not have an anchor."
+            )
         ),
     ] = None,
     as_json: AsJson = False,

@@ -100,7 +100,7 @@ def show_overlaps(document: Mapping[str, Any], overlaps: Sequence[Mapping[str, A
     if document["not_compared"] and not as_json:
         notify(f"Not compared until they are loaded again: {', '.join(document['not_compared'])}.")
     if document.get("without_keys") and not as_json:
-        notify(f"Aggregate tables have no keys to compare: {', '.join(document['without_keys'])}.")
+        notify(f"Aggregate tables do not have keys to compare: {', '.join(document['without_keys'])}.")
 
 
 def _overlap_row(found: Mapping[str, Any]) -> tuple[str, ...]:

@@ -184,7 +184,9 @@ def _changes(wanted: Wanted, folder: Path, holder: _Holder) -> Iterator[Provisio
             yield ProvisioningStep(what, "PUT", path_of("populations", population, "approval"), body)
     for budget in wanted.budgets:
         if budget.dataset not in populations:
-            fail(f"The file grants a budget on {budget.dataset}, but there is no such dataset. Add it to `datasets`.")
+            fail(
+                f"The file grants a budget on {budget.dataset}, but this dataset does not exist. Add it to `datasets`."
+            )
         yield from _budget_changes(budget, holder.budgets.get((budget.auditor, populations[budget.dataset])))
 
 

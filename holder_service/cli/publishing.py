@@ -63,7 +63,7 @@ def _require_own(folder: Path) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
     if folder.is_symlink() or not folder.is_dir():
-        fail(f"{folder} is no folder; name a new one.")
+        fail(f"{folder} is not a folder. Name a new one.")
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     if not found:
         return
@@ -73,7 +73,10 @@ def _require_own(folder: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         written = set()
     if found - written:
-        fail(f"{min(found - written)} in {folder} was not written by this command; name a new folder, or move it away.")
+        fail(
+            f"{min(found - written)} in {folder} was not written by this command. Name a new folder, or move the "
+            "file away."
+        )
 
 
 def _write(folder: Path, pages: Iterable[tuple[str, bytes]]) -> None:

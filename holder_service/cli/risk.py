@@ -54,7 +54,7 @@ def show_risk(
     with clear_errors():
         if declaration is not None:
             if upload is None:
-                fail("A declaration has no records: give the file of them (--records).")
+                fail("A declaration does not contain records. Give the file with the records (--records).")
             declared = read_declaration(declaration)
             found = risk_of_file(upload, declared.table, declared.records_max, options, folder=None)
         else:

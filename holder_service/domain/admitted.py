@@ -108,7 +108,7 @@ class Comparisons:
         return cls(partitions, [column for column, *_ in numbers], admitted, paths)
 
     def sets(self, rules: Iterable[int]) -> Iterator[tuple[Partition, dict[int, Runs]]]:
-        """What some of the rules admit, column by column, as `admitted_sets` gives it."""
+        """Yield what some of the rules admit, column by column, as `admitted_sets` gives it."""
         conjunctions: dict[str, defaultdict[int, list[Runs]]] = {name: defaultdict(list) for name in self.partitions}
         for rule in rules:
             for comparison in self.paths[rule]:
@@ -121,7 +121,7 @@ class Comparisons:
 def admitted_sets(
     rules: Mapping[int, Rule], schema: Schema, *, cuts_max: int = limits.CUTS_PER_COLUMN_MAX
 ) -> Iterator[tuple[Partition, dict[int, Runs]]]:
-    """What some rules admit, column by column.
+    """Yield what some rules admit, column by column.
 
     Args:
         rules: Rules that fit the schema, each under a number of the caller's.
@@ -140,7 +140,7 @@ def admitted_sets(
 
 
 def admitted_paths(rules: Sequence[Rule], schema: Schema) -> tuple[Mapping[str, Partition], list[Path]]:
-    """What some rules admit, predicate by predicate.
+    """Return what some rules admit, predicate by predicate.
 
     Args:
         rules: Rules that fit the schema.
@@ -170,7 +170,10 @@ def band_partition(column: Column) -> Partition:
         predicates.append(Predicate(column=column.name, op="is_missing"))
     partition, _ = _partitioned(column, map(_comparison, predicates))
     if not starts or partition.atoms != len(starts) + 1 + column.nullable:
-        raise ValueError(f"Column {column.name!r} has no band, or a band that nobody can be in.")
+        raise ValueError(
+            f"Column {column.name!r} does not have bands, or has a band without possible values. "
+            "Correct its declaration."
+        )
     return partition
 
 
@@ -347,7 +350,7 @@ def _bits(runs: Runs) -> int:
 
 
 def _operands(value: Value | None, values: tuple[Value, ...] | None) -> tuple[Value, ...]:
-    """What a comparison is with; nothing for the tests for missing."""
+    """Return what a comparison is with; nothing for the tests for missing."""
     if values is not None:
         return values
     return () if value is None else (value,)

@@ -103,7 +103,7 @@ class ApprovalReplay:
         if self._days.get(event.population) is None:
             return
         if request is None or request.allowed_by is None or entry.event.detail.get("approval") != request.allowed_by:
-            raise BrokenLedger(entry.sequence, "charges what had to be approved, and was not")
+            raise BrokenLedger(entry.sequence, "charges a request that needed an approval and did not have one")
         says = {
             "auditor": event.auditor, "dataset": event.dataset, "purpose": event.detail.get("purpose"),
             "charge": charge_document(event.loss),
@@ -115,7 +115,7 @@ class ApprovalReplay:
         """The request that an entry is about, which is not over."""
         request = self._requests.get(entry.event.subject)
         if request is None or not datetime.fromisoformat(entry.at) < request.expires:
-            raise BrokenLedger(entry.sequence, "is about a request that was not made, or is over")
+            raise BrokenLedger(entry.sequence, "is about a request that does not exist or has ended")
         return request
 
     def _merged(self, into: str | None, source: str) -> None:

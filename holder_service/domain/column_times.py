@@ -60,7 +60,7 @@ class ColumnSize:
     steps: int
 
     def work_s(self, *, records_max: int, factors: Work = AS_SHIPPED) -> float:
-        """How long making it is supposed to take at most, in seconds."""
+        """Return how long making it is supposed to take at most, in seconds."""
         start_s = START_S + (COMPILE_S if self.steps else 0)
         read_s = BYTES_S * self.bytes + records_max * (RECORD_S + STEP_S * self.steps)
         engine_s = STARTS * factors.starting / 1000
@@ -81,7 +81,7 @@ def require_bounded(size: ColumnSize, *, records_max: int) -> None:
 
 
 def steps_of(document: Document) -> int:
-    """How many nanoseconds one record took where it was measured, at most (`benchmarks.score_costs`)."""
+    """Return how many nanoseconds one record took where it was measured, at most (`benchmarks.score_costs`)."""
     return 10 + math.ceil(sum(map(_steps, parts_of(document))))
 
 

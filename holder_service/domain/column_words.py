@@ -88,7 +88,7 @@ def _lines(asked: DerivedColumn) -> Iterator[_WordedLine]:
 
 
 def _domain(asked: DerivedColumn) -> str:
-    """What values there may be."""
+    """Return what values there may be."""
     if asked.categories is not None:
         return f"Each is one of: {', '.join(asked.categories)}"
     ends = [f"from {_number(asked.minimum)}" if asked.minimum is not None else ""]

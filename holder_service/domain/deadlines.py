@@ -213,7 +213,7 @@ def work_ms(*sizes: PlanSize, records_max: int, factors: Work = AS_SHIPPED) -> W
 
 
 def reading_s(size: int) -> float:
-    """How long it is supposed to take to read a plan from so many bytes of JSON, in seconds."""
+    """Return how long it is supposed to take to read a plan from so many bytes of JSON, in seconds."""
     return 0.001 + 0.5e-6 * size
 
 

@@ -78,7 +78,7 @@ class DecisionDiagram:
 
 
 def _sets(path: Path) -> dict[str, int]:
-    """What all predicates of a rule admit together, by column."""
+    """Return what all predicates of a rule admit together, by column."""
     sets: dict[str, int] = {}
     for column, atoms in path:
         sets[column] = sets.get(column, -1) & atoms

@@ -54,7 +54,7 @@ def declared_text(declaration: DatasetDeclaration) -> str:
 
 
 def column_words_text(columns: Mapping[str, ColumnWords]) -> str:
-    """What people read of columns as JSON for people, a column on each line."""
+    """Return what people read of columns as JSON for people, a column on each line."""
     lines = ",\n".join(f"  {_json(name)}: {_json(words)}" for name, words in columns.items())
     return f"{{\n{lines}\n}}" if lines else "{}"
 

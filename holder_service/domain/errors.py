@@ -34,7 +34,7 @@ class HolderError(Exception):
 
 
 def fault_text(field: str, detail: str) -> str:
-    """What is wrong with a part of what was sent, behind its name; with all of it, what is wrong alone."""
+    """Return what is wrong with a part of what was sent, behind its name; with all of it, what is wrong alone."""
     return detail if field in ("body", "file") else f"{field}: {detail}"
 
 

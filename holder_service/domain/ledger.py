@@ -85,7 +85,7 @@ class Balance:
         return SUM if self.limit.rho_nano is None else AccountTerms("zcdp", self.limit.delta_nano)
 
     def remaining(self, now: datetime) -> Loss:
-        """What is left; nothing once it has expired."""
+        """Return what is left; nothing once it has expired."""
         return self.limit * 0 if self._expired(now) else self.limit.left_after(self.spent)
 
     def affords(self, loss: Loss, now: datetime) -> bool:
@@ -214,7 +214,7 @@ class Entry:
         return self.rechained(sequence=self.sequence, previous=self.previous).hash
 
     def rechained(self, *, sequence: int, previous: str) -> "Entry":
-        """What it says, as the entry that comes after another, with the hash that it then has."""
+        """Return what it says, as the entry that comes after another, with the hash that it then has."""
         return self.chained(sequence=sequence, at=self.at, event=self.event, nonce=self.nonce, previous=previous)
 
     def document(self) -> dict[str, Any]:
@@ -308,7 +308,7 @@ class Replay:
 
 
 def loss_columns(loss: Loss) -> dict[str, int | None]:
-    """What is kept of a loss. Of one in ρ no ε: that is read off ρ by a conversion, which may get tighter."""
+    """Return what is kept of a loss. Of one in ρ no ε: that is read off ρ by a conversion, which may get tighter."""
     epsilon_nano = loss.epsilon_nano if loss.rho_nano is None else 0
     return {"epsilon_nano": epsilon_nano, "delta_nano": loss.delta_nano, "rho_nano": loss.rho_nano}
 

@@ -28,7 +28,9 @@ _PROLONG: Final = "Grant it anew with a later end (holder admin grant), or let i
 _DECIDE: Final = (
     "Approve or decline it (holder admin approval {} shows what is asked); after that time it has to be asked anew."
 )
-_LOOK_AT_CHANGE: Final = "Ask who did it why; if it was not agreed, set the former value again."
+_LOOK_AT_CHANGE: Final = (
+    "Ask the administrator who changed it for the reason. If the change was not agreed, restore the former value."
+)
 _CONFIRM: Final = (
     "If you agree, make the same change from your own account; to decline or withdraw it, set the cap or the approvals "
     "to what they are now."

@@ -82,7 +82,7 @@ def require_can_be_said(charge: Loss) -> None:
 
 
 def entered(plan: Plan, charges: Sequence[Charge], terms: AccountTerms) -> Loss:
-    """What the account of the people that a plan is about is charged, given what each of its batches loses.
+    """Return what the account of the people that a plan is about is charged, given what each of its batches loses.
 
     Raises:
         InvalidPlan: A batch asks for noise in ρ, and the account adds up ε and δ; or the price exceeds what an amount

@@ -21,7 +21,7 @@ Setting = Mapping[str, Any]
 
 
 def setting_of(detail: Mapping[str, Any]) -> Setting:
-    """What an entry `approval-required` says of a population."""
+    """Return what an entry `approval-required` says of a population."""
     flags = {name: True for name in ("in_full", "second_officer") if detail.get(name)}
     return {"approval_days": detail.get("approval_days"), **flags}
 

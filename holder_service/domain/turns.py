@@ -97,7 +97,7 @@ class DrawTurns:
         self._waiting.discard(turn.auditor, turn)
 
     def waiting_s(self, auditor: str) -> float:
-        """How long the requests of an auditor that wait are modelled to take."""
+        """Return how long the requests of an auditor that wait are modelled to take."""
         return sum(turn.work_s for turn in self._waiting.of(auditor))
 
     def begin(self, until_s: float) -> list[tuple[DrawTurn, float]]:

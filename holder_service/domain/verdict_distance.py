@@ -84,7 +84,7 @@ def verdict_distance(counts: Sequence[GroupCounts], *, threshold_nano: int, peop
 
 
 def steps_of(groups: int, people_max: int) -> int:
-    """How many small steps finding the distance takes at most: divisions that are looked at."""
+    """Return how many small steps finding the distance takes at most: divisions that are looked at."""
     return 10 * groups * (groups - 1) * ((people_max + 2).bit_length() + 2)
 
 

@@ -112,7 +112,7 @@ class WatchReplay:
         self._said(entry, release, said["watch"], said["first"], said["last"])
 
     def _said(self, entry: Entry, release: Mapping[str, Any], identity: str, first: int, last: int) -> _Watch:
-        """What a watch has said, with something of some more versions."""
+        """Return what a watch has said, with something of some more versions."""
         watch = self._watches.get(identity)
         if watch is None or (watch.auditor, watch.dataset) != (release["auditor"], release["dataset"]):
             raise BrokenLedger(entry.sequence, "is of a watch that was not set")

@@ -32,7 +32,7 @@ class IdentityProvider:
         self.published.close()
 
     def authorization_url(self, *, state: str, nonce: str, verifier: str) -> str:
-        """Where a browser goes to sign in: the authorization code flow, with a proof key (PKCE).
+        """Return where a browser goes to sign in: the authorization code flow, with a proof key (PKCE).
 
         Raises:
             Unavailable: The provider does not answer, or signs nobody in.

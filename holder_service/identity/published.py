@@ -145,7 +145,7 @@ class Published:
             raise ProviderFault("no answer of the form that it has to have") from error
         if isinstance(document, dict):
             return status, document
-        raise ProviderFault("the answer is no JSON object")
+        raise ProviderFault("the answer is not a JSON object")
 
     def _discover(self) -> Discovery:
         found = self._document(Discovery.address(self._settings.issuer))
@@ -158,7 +158,7 @@ class Published:
         try:
             found = self._document(self.discovery().jwks_uri).get("keys")
         except Unavailable as error:
-            raise ProviderFault("there is no discovery document") from error
+            raise ProviderFault("the discovery document does not exist") from error
         keys = [key for one in (found if isinstance(found, list) else [])[:KEYS_MAX] if (key := _imported(one))]
         if keys:
             return tuple(keys)
@@ -168,7 +168,7 @@ class Published:
         status, document = self.ask("GET", url, headers={"Accept": "application/json"})
         if status == 200:
             return document
-        raise ProviderFault("the answer is no success")
+        raise ProviderFault("the answer is an error")
 
 
 def _imported(document: Any) -> Key | None:

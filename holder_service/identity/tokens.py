@@ -28,7 +28,7 @@ SKEW_S: Final = 30
 """How far the clocks of holder and provider may be apart."""
 LIFETIME_S_MAX: Final = 24 * 3600
 WHY: Final[Mapping[str, str]] = {
-    "form": "it is no signed JWT of a kind that is accepted here",
+    "form": "it is not a signed JWT of an accepted kind",
     "algorithm": f"it has to be signed by one of {', '.join(ALGORITHMS)}",
     "key": "the provider publishes no key of that id",
     "signature": "its signature is not the provider's",
@@ -86,7 +86,7 @@ class Tokens:
         self._published = published
 
     def bearer(self, text: str, *, now: datetime) -> Identity:
-        """Whom a bearer token vouches for.
+        """Return whom a bearer token vouches for.
 
         Raises:
             RefusedToken: It is not the provider's, not for this holder, not of this time, or names no account.
@@ -101,7 +101,7 @@ class Tokens:
         return self._identity(claims)
 
     def signed_in(self, text: str, *, nonce: str, now: datetime) -> Identity:
-        """Whom an ID token vouches for, which answers one sign-in.
+        """Return whom an ID token vouches for, which answers one sign-in.
 
         Raises:
             RefusedToken: As of a bearer token; or it answers another sign-in.

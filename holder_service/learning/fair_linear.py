@@ -223,7 +223,7 @@ def _document(training: Training, features: Sequence[BinnedFeature], points: Seq
 
 
 def _names(schema: Schema) -> tuple[str, ...]:
-    """What the scores are called, so that no column is."""
+    """Return what the scores are called, so that no column is."""
     taken = {*schema.by_name, schema.row_column}
     return tuple(
         next(one for one in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if one not in taken)

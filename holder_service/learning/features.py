@@ -75,7 +75,7 @@ def both_labels(name: str) -> tuple[Predicate, Predicate]:
 
 
 def group_rule(group: Group, sensitive: Sequence[str], schema: Schema) -> Path:
-    """Who is in a group: a value, a band or none of each sensitive column."""
+    """Return who is in a group: a value, a band or none of each sensitive column."""
     return tuple(
         test for value, name in zip(group, sensitive, strict=True) for test in _group_tests(value, schema.by_name[name])
     )

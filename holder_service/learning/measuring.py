@@ -53,20 +53,20 @@ class LearningStep:
     sensitivity: int = 1
 
     def noise(self, relation: NeighbouringRelation) -> LaplaceMechanism:
-        """What is added to each count of one class of its cells, or to each sum."""
+        """Return what is added to each count of one class of its cells, or to each sum."""
         epsilon = self.epsilon_nano if self.measures == "sums" else self.epsilon_nano // self.classes
         return LaplaceMechanism.calibrated(
             epsilon_nano=epsilon, sensitivity=people_that_change(relation) * self.sensitivity
         )
 
     def choice(self, relation: NeighbouringRelation) -> ChoiceMechanism:
-        """What chooses."""
+        """Return what chooses."""
         return ChoiceMechanism.calibrated(
             epsilon_nano=self.epsilon_nano, people_that_change=people_that_change(relation)
         )
 
     def loss(self, relation: NeighbouringRelation) -> Loss:
-        """What its noise costs, computed from what is drawn and not from what was asked of it."""
+        """Return what its noise costs, computed from what is drawn and not from what was asked of it."""
         match self.measures:
             case "choices":
                 return self.choice(relation).loss
@@ -92,7 +92,7 @@ class LearningStep:
         return self.epsilon_nano // self.classes if self.measures == "counts" else self.epsilon_nano
 
     def quoted(self, relation: NeighbouringRelation) -> TrainingStep:
-        """What a quote and a release say of it."""
+        """Return what a quote and a release say of it."""
         return TrainingStep(
             name=self.name, measures=self.measures, epsilon=format_nano(self.epsilon_nano), classes=self.classes,
             scale=(self.choice(relation) if self.measures == "choices" else self.noise(relation)).scale,
@@ -100,7 +100,7 @@ class LearningStep:
 
 
 def people_that_change(relation: NeighbouringRelation) -> int:
-    """How many people come or go between neighbours: one, or two where one takes the place of another.
+    """Return how many people come or go between neighbours: one, or two where one takes the place of another.
 
     Raises:
         ValueError: Under the relation only a person's sensitive values change, which trainings do not offer.
@@ -133,7 +133,7 @@ def by_cells(numbers: Sequence[int], cells: int) -> IntArray:
 
 
 def largest_change(combinations: Sequence[Combination], classes: Sequence[Sequence[int]], groups: int = 1) -> int:
-    """By how much all of some sums together change at most with one person who comes or goes: an L1 sensitivity.
+    """Return by how much all of some sums together change at most with one person who comes or goes: an L1 sensitivity.
 
     The person is in one cell of each class at most, and in one group. There each sum changes by the weight that it
     gives to the count. So the sums change by no more than the largest such total of each class, over all classes.
@@ -226,16 +226,16 @@ class Measuring:
         return mechanism.choose(splits.scores(true_counts[:, 0]))
 
     def noise(self, name: str) -> DiscreteLaplaceNoise:
-        """What a step of counts or sums adds: public, and not taken by asking."""
+        """Return what a step of counts or sums adds: public, and not taken by asking."""
         found = [step for step in self.steps if step.name == name]
         if len(found) != 1:
-            raise Overspent(f"Step {name!r} was not paid for.")
+            raise Overspent(f"Step {name!r} was not charged.")
         return found[0].noise(self.relation).noise
 
     def _take(self, name: str, measures: str) -> LearningStep:
         found = [step for step in self.steps if step.name == name and step.measures == measures]
         if len(found) != 1 or name in self._taken:
-            raise Overspent(f"Step {name!r} was not paid for, or was taken before.")
+            raise Overspent(f"Step {name!r} was not charged, or was taken before.")
         self._taken.add(name)
         return found[0]
 

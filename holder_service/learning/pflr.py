@@ -184,7 +184,7 @@ def _objective(coordinates: Coordinates, label: str) -> _Sums:
 
 
 def _own_terms(one: RaisingBin, sign: int) -> list[tuple[Key, int, int]]:
-    """What a person in a bin adds to b, to the row of everybody, and to the diagonal."""
+    """Return what a person in a bin adds to b, to the row of everybody, and to the diagonal."""
     at, position = one.coordinate, one.position
     terms = [((-1, at), 0, sign * 4 * GRID * position), ((0, at), 0, GRID * position)]
     return terms if at == 0 else [*terms, ((at, at), 0, position * position)]
@@ -208,7 +208,7 @@ def _fairness(coordinates: Coordinates, *, lowered: int) -> _Sums:
 
 
 def _fairness_nano(training: Training, objective: int, fairness: int) -> int:
-    """What of ε the fairness vector gets, given both sensitivities in their units; 0 if it is left out."""
+    """Return what of ε the fairness vector gets, given both sensitivities in their units; 0 if it is left out."""
     algorithm = training.algorithm
     if isinstance(algorithm, PflrStar):
         return training.epsilon * algorithm.fairness // NANO_PER_UNIT

@@ -90,7 +90,7 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
 
 
 def similar_bins(feature: BinnedFeature, similarity: int) -> IntArray:
-    """Which bins are similar, shape (bins, bins), 1 or 0; `similarity` is τ in nano-units."""
+    """Return which bins are similar, shape (bins, bins), 1 or 0; `similarity` is τ in nano-units."""
     whole = max(feature.known - 1, 1)  # the distance 1 in steps between bins: so whole numbers are compared
 
     def distance(one: int, other: int) -> int:

@@ -9,7 +9,7 @@ NEGLIGIBLE = 1e-12
 
 
 def minimiser(quadratic: FloatArray, linear: FloatArray, *, ridge: float) -> FloatArray:
-    """Where wᵀMw + bᵀw is smallest, M being a noisy symmetric matrix.
+    """Return where wᵀMw + bᵀw is smallest, M being a noisy symmetric matrix.
 
     Noise may leave M indefinite, and then there is no minimum. The repair is that of the functional mechanism: `ridge`
     is added to every eigenvalue, and directions whose eigenvalue is not positive even so are left out
@@ -31,7 +31,7 @@ def minimiser(quadratic: FloatArray, linear: FloatArray, *, ridge: float) -> Flo
 def penalised_minimiser(
     quadratic: FloatArray, linear: FloatArray, against: FloatArray, *, ridge: float, penalty: float, threshold: float
 ) -> FloatArray:
-    """Where wᵀMw + bᵀw + α|gᵀw − τ| is smallest, M repaired as for `minimiser`.
+    """Return where wᵀMw + bᵀw + α|gᵀw − τ| is smallest, M repaired as for `minimiser`.
 
     In the directions that are left the sum is strictly convex. Its minimum is w(t) = −½ M⁻¹(b + t g) for the one t in
     [−α, α] with t = ±α on its side of gᵀw = τ, or gᵀw(t) = τ. As gᵀw(t) falls with t on a line, t is where that line

@@ -95,12 +95,12 @@ def _counted(training: Training, schema: Schema, *, cells: int, tests: int, clas
 
 
 def _bins(training: Training, schema: Schema) -> int:
-    """How many bins all features have together."""
+    """Return how many bins all features have together."""
     return sum(one.bins(schema.by_name[one.column]) for one in training.features)
 
 
 def _cuts(training: Training) -> int:
-    """How often columns are cut at most: numbers twice at each cut, and once more each, as the label is."""
+    """Return how often columns are cut at most: numbers twice at each cut, and once more each, as the label is."""
     return 1 + sum(2 * len(one.cuts or ()) + 1 for one in training.features)
 
 

@@ -160,7 +160,7 @@ class KeptMechanism:
 
 
 def refined(fine: Mechanism, coarse: Mechanism, answers: tuple[int, ...]) -> Mechanism:
-    """What answers a batch again that `coarse` answered, at the loss of `fine` for both together.
+    """Return what answers a batch again that `coarse` answered, at the loss of `fine` for both together.
 
     Raises:
         ValueError: Its noise cannot be refined.

@@ -45,7 +45,7 @@ class LogLikelihoodRatio:
         return loss
 
     def tally(self, answers: Iterable[Answer]) -> Counter[float]:
-        """How often each loss came up."""
+        """Return how often each loss came up."""
         tally: Counter[float] = Counter()
         for answer, times in Counter(answers).items():
             tally[self.of(answer)] += times

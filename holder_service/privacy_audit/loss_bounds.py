@@ -160,7 +160,7 @@ def examine_values(
 
 
 def _hits(ascending: Sequence[float], threshold: float, *, upper: bool) -> int:
-    """How many values are at least a threshold, or at most it."""
+    """Return how many values are at least a threshold, or at most it."""
     if upper:
         return len(ascending) - bisect.bisect_left(ascending, threshold)
     return bisect.bisect_right(ascending, threshold)

@@ -131,7 +131,7 @@ class TrainedPair:
         return [*_CROWD, PERSON], [*_CROWD, _YOUNG_WHO_REPAID if self.algorithm == SUMS else _YOUNG]
 
     def runs(self, draws: int) -> int:
-        """How often it is learned where a count is drawn so many times."""
+        """Return how often it is learned where a count is drawn so many times."""
         return draws if self.algorithm == SUMS else max(draws // DRAWS_PER_MODEL, 2)
 
     def drawn(self, folder: Path, *, runs: int, alpha: float, fault: Fault = NONE) -> LossBound:

@@ -68,7 +68,7 @@ class ColumnAtoms:
 
 
 def _ranks_above(cuts: _Array, name: str, records: Records) -> _Array:
-    """How many numbers of a ranked column are at most each cut, chunk by chunk, shape (chunks, cuts)."""
+    """Return how many numbers of a ranked column are at most each cut, chunk by chunk, shape (chunks, cuts)."""
     begins = np.array([chunk.sorted_at[name] for chunk in records.chunks], dtype=np.intp)[:, np.newaxis]
     ends = begins + np.array([chunk.records for chunk in records.chunks], dtype=np.intp)[:, np.newaxis]
     ranks = np.empty((len(begins), len(cuts)), dtype=np.intp)

@@ -24,7 +24,7 @@ _Values = npt.NDArray[Any]
 
 
 def code_count(column: Column) -> int | None:
-    """How many codes a column has, missing included; `None` if it is ranked. Its declaration alone decides."""
+    """Return how many codes a column has, missing included; `None` if it is ranked. Its declaration alone decides."""
     if not column.ordered:
         return len(column.values) + column.nullable
     if column.type == "number":
@@ -34,7 +34,7 @@ def code_count(column: Column) -> int | None:
 
 
 def fields_of(column: Column) -> Iterator[pa.Field]:
-    """What a column becomes in the file; the order is that of `encoded_values`."""
+    """Yield what a column becomes in the file; the order is that of `encoded_values`."""
     yield pa.field(CODE + column.name, pa.from_numpy_dtype(_code_type(column)))
     if code_count(column) is None:
         yield pa.field(SORTED + column.name, pa.float64())

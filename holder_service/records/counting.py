@@ -186,7 +186,7 @@ def _regrouped(sums: _Words, schema: Schema, sensitive: Sequence[str]) -> _Words
 
 
 def _tally(keys: _Array, size: int, weights: _Counts | None) -> _Counts:
-    """How many people each key below `size` has: its records, or what they stand for in all.
+    """Return how many people each key below `size` has: its records, or what they stand for in all.
 
     Adding to a number that was added to just before takes longer, so each of several lanes has numbers of its own:
     otherwise the time would say how many neighbours in the file have a key in common. Integers are added: doubles,
@@ -206,7 +206,7 @@ def _tally(keys: _Array, size: int, weights: _Counts | None) -> _Counts:
 
 @lru_cache(maxsize=64)
 def _lane_keys(size: int, lanes: int) -> _Array:
-    """What is added to the keys of a chunk, lane after lane in turn."""
+    """Return what is added to the keys of a chunk, lane after lane in turn."""
     return (np.arange(CHUNK_RECORDS_MAX) % lanes * size).astype(np.min_scalar_type(lanes * size))
 
 

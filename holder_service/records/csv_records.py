@@ -312,7 +312,7 @@ def _first(offsets: _Offsets, chosen: npt.NDArray[np.bool_]) -> int | None:
 
 
 def _wrongly_divided(lines: bytes, fields: int, separator: int) -> int:
-    """Where the first line starts that has another number of fields."""
+    """Return where the first line starts that has another number of fields."""
     text = np.frombuffer(lines, dtype=np.uint8)
     ends = np.flatnonzero(text == _LINE_FEED)
     found = np.flatnonzero(text == separator)

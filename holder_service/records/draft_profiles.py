@@ -90,7 +90,7 @@ class Profile:
     def drafted(self, people_min: int) -> DraftedColumn:
         """The column that could be declared."""
         if self._people_of is not None and not self._people_of:
-            return self._left_out("it has no values")
+            return self._left_out("it is empty")
         if self.name in self._form.dates and "date" in self._kinds and not self._missing_words:
             return DraftedColumn(self._column("integer"), None)
         for kind in ("boolean", "integer", "number"):
@@ -114,7 +114,7 @@ class Profile:
                 return pc.or_(fit, pc.is_in(words, value_set=pa.array(NOT_A_NUMBER)))
 
     def _missing(self, words: pa.Array) -> pa.Array:
-        """Which words are what other tools write for missing."""
+        """Return which words are what other tools write for missing."""
         return pc.is_in(words, value_set=pa.array(MISSING_WORDS))
 
     def _numbers(self, words: pa.Array) -> pa.Array:

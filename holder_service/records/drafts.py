@@ -51,7 +51,7 @@ class Draft:
     notes: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """What was decided, as a declaration has it."""
+        """Return what was decided, as a declaration has it."""
         named = {"person_key": self.person_key, "people": self.people}
         return {
             **{field: name for field, name in named.items() if name is not None},
@@ -80,7 +80,7 @@ def draft(source: Path, media_type: str, form: RecordFormat, options: DraftOptio
             read = _parquet_texts if media_type != "text/csv" else _csv_texts
             kinds, texts = read(source, form, notes)
             notes += [
-                f"Column {name!r} is not there, so it has no dates (--dates)."
+                f"Column {name!r} does not exist, so it cannot have dates (--dates). Correct the name."
                 for name in form.dates
                 if name not in kinds
             ]
@@ -182,7 +182,10 @@ def _usable(names: list[str], notes: list[str]) -> dict[str, str]:
         try:
             name = _NAME.validate_python(sent)
         except ValidationError:
-            notes.append(f"Column number {index + 1} is left out: it has no name that can be declared.")
+            notes.append(
+                f"Column number {index + 1} is left out: its name cannot be declared. Rename it in the "
+                "file to include it."
+            )
             continue
         if name in found:
             raise InvalidRecords(
@@ -196,7 +199,7 @@ def _usable(names: list[str], notes: list[str]) -> dict[str, str]:
 
 
 def _people(texts: pa.Array, name: str) -> pa.Array:
-    """How many people each row stands for.
+    """Return how many people each row stands for.
 
     Raises:
         InvalidRecords: A row does not say it.
@@ -248,7 +251,7 @@ def _drafted(profiles: tuple[Profile, ...], notes: list[str], options: DraftOpti
                 column = _with_range(column, profile.extremes)
             except (OverflowError, ValueError):
                 notes.append(
-                    f"Column {column.name!r} has no range: no round numbers around its values can be declared."
+                    f"Column {column.name!r} does not have a range: round bounds around its values cannot be declared."
                 )
         columns.append(column)
     sensitive = [column.name for column in columns if sounds_sensitive(column.name)]

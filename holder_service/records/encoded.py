@@ -173,7 +173,7 @@ class Records:
         )
 
     def values(self, chunk: Chunk, name: str) -> _Values:
-        """What one column holds for a chunk's records, as `encode_column` takes it, shape (records,).
+        """Return what one column holds for a chunk's records, as `encode_column` takes it, shape (records,).
 
         Of a column of numbers doubles, with +infinity for missing; of a category or boolean column the values' indices
         in declared order, and for missing the number of declared values.
@@ -286,7 +286,7 @@ def _with_shares(
 
 
 def said_too_many(schema: Schema, records_max: int) -> str:
-    """What is said of a file that is about more people than were declared."""
+    """Return what is said of a file that is about more people than were declared."""
     counted = "people" if schema.is_aggregate else "records"
     return (
         f"The dataset declares at most {records_max} {counted}, and the file has more: declare a larger `records_max` "
@@ -310,7 +310,7 @@ def encode_column(column: Column, values: Iterable[_Values], destination: Path) 
 
 
 def column_fields(column: Column) -> pa.Schema:
-    """What a derived column becomes, encoded."""
+    """Return what a derived column becomes, encoded."""
     return pa.schema(list(fields_of(column)), metadata={"declaration": declaration_digest(column)})
 
 
@@ -320,7 +320,7 @@ def column_arrays(column: Column, values: _Values) -> list[_Values]:
 
 
 def record_fields(schema: Schema, secret: str) -> pa.Schema:
-    """What records become, encoded; the id of the secret that their people are hashed under goes with them."""
+    """Return what records become, encoded; the id of the secret that their people are hashed under goes with them."""
     fields = [field for column in schema.public_columns for field in fields_of(column)]
     own = pa.field(WEIGHT, pa.int64()) if schema.is_aggregate else pa.field(PERSON, pa.uint64())
     return pa.schema(
@@ -350,7 +350,7 @@ def record_arrays(schema: Schema, staged: StagedFile, report: Report = unseen) -
 
 
 def declaration_digest(declared: Schema | Column) -> bytes:
-    """What encoded records or a derived column are for: their declaration, and how this version encodes it."""
+    """Return what encoded records or a derived column are for: their declaration, and how this version encodes it."""
     what = "schema" if isinstance(declared, Schema) else "column"
     # What rules may name is no part of how values are encoded: an administrator changes it and loads nothing again.
     columns = declared.model_dump(mode="json", exclude={"sensitive_in_rules", "purpose_required"})

@@ -143,7 +143,7 @@ class Engine(Counts, Protocol):
         """
 
     def count_shared(self, one: Sequence[str], other: Sequence[str]) -> int:
-        """How many people two sets of named hashes have in common.
+        """Return how many people two sets of named hashes have in common.
 
         Raises:
             FileNotFoundError: One of them is gone.

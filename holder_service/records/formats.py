@@ -50,7 +50,9 @@ class RecordFormat(RequestModel):
         if any(count > 1 for count in Counter(words).values()) or {word.lower() for word in self.missing} & {*words}:
             raise ValueError("A word means one thing: true, false or missing.")
         if any('"' in word for word in (*self.missing, *self.true, *self.false)):
-            raise ValueError("A word has no quote in it: quotes around a field are no part of it.")
+            raise ValueError(
+                "A word must not contain a quote: quotes around a field are not part of it. Remove the quote."
+            )
         return self
 
     @property

@@ -82,7 +82,7 @@ def read_linked(
         )  # fmt: skip
         hashes = np.ascontiguousarray(staged.keys.hashes)
         if not len(hashes):
-            raise InvalidRecords("The file has no rows: send at least one person's value.")
+            raise InvalidRecords("The file is empty. Send at least one person's value.")
         order = np.argsort(hashes)
         arrow_schema = pa.schema(
             {"person": pa.uint64(), VALUE: pa.from_numpy_dtype(value_type(linked.column))},

@@ -185,7 +185,7 @@ def join_hashes(sources: Sequence[Path], destination: Path) -> None:
 
 @lru_cache(maxsize=4096)
 def count_shared(one: tuple[Path, ...], other: tuple[Path, ...]) -> int:
-    """How many people two sets of files have in common; cached, because files of hashes never change.
+    """Return how many people two sets of files have in common; cached, because files of hashes never change.
 
     Raises:
         FileNotFoundError: One of them is gone.
@@ -198,7 +198,7 @@ def count_shared(one: tuple[Path, ...], other: tuple[Path, ...]) -> int:
 
 
 def shared_hashes(one: Sequence[_Hashes], other: Sequence[_Hashes]) -> int:
-    """How many hashes two sets of sorted arrays have in common."""
+    """Return how many hashes two sets of sorted arrays have in common."""
     here, there = _distinct(one), _distinct(other)
     if not (len(here) and len(there)):
         return 0

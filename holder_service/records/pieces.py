@@ -92,9 +92,9 @@ def declared_names(
             ", …" if undeclared[UNDECLARED_SHOWN_MAX:] else ""
         )
         which = (
-            f"field {listed} is no declared column"
+            f"field {listed} is not a declared column"
             if len(undeclared) == 1
-            else f"fields {listed} are no declared columns"
+            else f"fields {listed} are not declared columns"
         )
         faults.add(
             where,

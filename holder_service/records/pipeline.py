@@ -17,12 +17,12 @@ PARTS_AHEAD: Final = 2
 
 
 def cores_for_work() -> int:
-    """How many cores work at once: those that this process may use, or fewer where OMP_NUM_THREADS says so."""
+    """Return how many cores work at once: those that this process may use, or fewer where OMP_NUM_THREADS says so."""
     return min(int(pa.cpu_count()), CORES_MAX)
 
 
 def in_order(work: Callable[[Part], Result], parts: Iterable[Part]) -> Generator[Result]:
-    """What some work makes of each part, part by part.
+    """Yield what some work makes of each part, part by part.
 
     The work is done in threads, so only numpy's and Arrow's share of it is faster. An error, of the work or of what
     gives the parts, is raised in its place, after the results of all parts before it. Once this is closed, nothing is

@@ -156,7 +156,7 @@ def _codes(records: Records, name: str) -> _Codes:
 
 
 def _weights(records: Records) -> _Codes:
-    """How many people each record stands for, shape (records,)."""
+    """Return how many people each record stands for, shape (records,)."""
     ones = [
         np.ones(chunk.records, dtype=np.int64) if chunk.weights is None else chunk.weights for chunk in records.chunks
     ]
@@ -168,7 +168,7 @@ def _size(column: Column) -> int:
 
 
 def _people(keys: _Codes, size: int, weights: _Codes) -> _Codes:
-    """How many people each of `size` keys has."""
+    """Return how many people each of `size` keys has."""
     people = np.zeros(size, dtype=np.int64)
     np.add.at(people, keys, weights)
     return people
@@ -187,7 +187,7 @@ def _values(column: Column, counts: _Codes) -> Iterator[DeclaredValue]:
 
 
 def _merges(column: Column, counts: _Codes, people_min: int) -> list[ValueMerge]:
-    """Which values to declare as one: bands with a neighbour, categories with the next smallest."""
+    """Return which values to declare as one: bands with a neighbour, categories with the next smallest."""
     words = [word for word in _words(column) if word is not None]
     parts: list[tuple[tuple[str, ...], int]] = [
         ((word,), people) for word, people in zip(words, counts.tolist(), strict=False)

@@ -222,7 +222,7 @@ def _chosen(tree: ScoreTree, turned: Sequence[bool]) -> _TreeRows | None:
 
 
 def _children(tree: ScoreTree, node: int, turned: Sequence[bool]) -> tuple[int, int]:
-    """Where those go on whose code is in the test's runs, and all others."""
+    """Return where those go on whose code is in the test's runs, and all others."""
     yes, no = tree.yes[node], tree.no[node]
     return (no, yes) if turned[tree.tests[node]] else (yes, no)
 

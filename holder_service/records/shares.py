@@ -91,7 +91,7 @@ class SeededWords:
 
 
 def words_per_person(schema: Schema) -> int:
-    """How many words each person of a dataset with shares has: its groups, rounded up to whole blocks of AES."""
+    """Return how many words each person of a dataset with shares has: its groups, rounded up to whole blocks of AES."""
     groups = schema.group_count(schema.sensitive)
     return groups + groups % 2
 
@@ -200,7 +200,7 @@ _HEADERS: Final[TypeAdapter[ShareHeader]] = TypeAdapter(ShareHeader)
 
 
 def _header(upload: Upload) -> tuple[ShareHeader, list[str]]:
-    """What a file says of itself, and the names of its columns."""
+    """Return what a file says of itself, and the names of its columns."""
     if upload.media_type.partition(";")[0].strip().lower() != PARQUET:
         raise InvalidRecords(_NO_HEADER)
     try:

@@ -97,7 +97,7 @@ def files_of(url: str) -> list[SourceFile]:
         if not any(part[0] in "._" for part in name.split("/"))
     ]
     if not files:
-        raise InvalidRecords("There is no file of records at this URL.")
+        raise InvalidRecords("This URL does not have a file of records. Check the URL.")
     return files
 
 
@@ -179,7 +179,7 @@ def _copy_lines(source: Any, split: FilePart, path: Path) -> int:
 
 
 def _line(source: Any) -> bytes:
-    """What is left of a line, with its end."""
+    """Return what is left of a line, with its end."""
     parts = []
     while piece := source.read(2**16):
         at = piece.find(b"\n")

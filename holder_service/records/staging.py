@@ -236,9 +236,7 @@ def _checked(piece: Piece, schema: Schema, form: RecordFormat) -> CheckedPiece:
         elif name == schema.person_key:
             marked = over_marked(array)
             fit = pc.and_not(pc.not_equal(array, "").fill_null(False), marked).to_numpy(zero_copy_only=False)
-            expected = "a person key" + (
-                " with no more than 30 combining marks in a row" if pc.any(marked).as_py() else ""
-            )
+            expected = "a person key" + (" with at most 30 combining marks in a row" if pc.any(marked).as_py() else "")
         else:
             values[name], fit = checked_values(array, schema.by_name[name])
             expected = expectation(schema.by_name[name], dated=name in form.dates)

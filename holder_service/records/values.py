@@ -100,7 +100,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def expectation(column: Column, *, dated: bool = False) -> str:
-    """What a value of a column has to be, in words; all of it is declared, that a file has dates in it too."""
+    """Return what a value of a column has to be, in words; all of it is declared, that a file has dates in it too."""
     if dated:
         what = "a date such as 2024-12-31"
         if column.minimum is not None or column.maximum is not None:

@@ -98,7 +98,7 @@ class Settings:
         organisation: Who holds the records, in people's words and any script; shown with every dataset, and
             published.
         engine: Where encoded records are and who counts them: `local` for files in the home and this process, `spark`
-            for a cluster ([operations](operations.md)).
+            for a cluster ([cluster](cluster.md)).
         spark_remote: The Spark Connect server of the cluster, `sc://host:port`; without one each process has a session
             of its own.
         spark_master: Which cluster a session of its own works on: `local[*]`, `spark://…`, `yarn` or `k8s://…`.

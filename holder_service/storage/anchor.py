@@ -118,7 +118,7 @@ def _newest(heads: Sequence[LedgerPosition]) -> LedgerPosition:
 
 
 def _slots(content: bytes) -> list[LedgerPosition]:
-    """What the two slots hold."""
+    """Return what the two slots hold."""
     slots = []
     for start in (0, _SLOT_BYTES):
         parts = content[start : start + _SLOT_BYTES].split()

@@ -74,7 +74,7 @@ def waited_for(connection: Connection, *, now: datetime) -> list[StoredColumn]:
 
 
 def usage(connection: Connection, *, dataset: str, auditor: str) -> tuple[int, int]:
-    """How many an auditor has about a dataset, and how many bytes their documents and files have."""
+    """Return how many an auditor has about a dataset, and how many bytes their documents and files have."""
     query = select(func.count(), func.coalesce(func.sum(derived_columns.c.bytes), 0)).where(
         derived_columns.c.dataset == dataset, derived_columns.c.auditor == auditor
     )
@@ -83,7 +83,7 @@ def usage(connection: Connection, *, dataset: str, auditor: str) -> tuple[int, i
 
 
 def document(connection: Connection, identity: str) -> str | None:
-    """What a derived column was asked for as, as canonical JSON."""
+    """Return what a derived column was asked for as, as canonical JSON."""
     found: str | None = connection.execute(
         select(derived_columns.c.document).where(derived_columns.c.id == identity)
     ).scalar()

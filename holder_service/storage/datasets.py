@@ -149,7 +149,7 @@ def schema_text(schema: Schema) -> str:
 
 
 def rehearsal_text(rehearsal: Rehearsal) -> str:
-    """How the people of a rehearsal were invented, as it is kept."""
+    """Return how the people of a rehearsal were invented, as it is kept."""
     return rehearsal.model_dump_json()
 
 

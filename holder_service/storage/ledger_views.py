@@ -150,7 +150,7 @@ def _in_order(which: EntryFilter, after: int, upto: int | None, limit: int | Non
 
 
 def number_within(connection: Connection, span: timedelta, which: EntryFilter, *, now: datetime) -> int:
-    """How many entries pass a filter among those since a time; none but those are read."""
+    """Return how many entries pass a filter among those since a time; none but those are read."""
     before = (
         select(entries.c.sequence)
         .where(entries.c.at <= (now - span).isoformat())

@@ -11,13 +11,13 @@ _FIND = select(dataset_metadata.c.words).where(dataset_metadata.c.dataset == bin
 
 
 def of_dataset(connection: Connection, dataset: str) -> DatasetMetadata:
-    """What is written about a dataset; nothing by default."""
+    """Return what is written about a dataset; nothing by default."""
     words = connection.execute(_FIND, {"called": dataset}).scalar()
     return NOTHING if words is None else DatasetMetadata.model_validate_json(words)
 
 
 def every(connection: Connection) -> dict[str, DatasetMetadata]:
-    """What is written about each dataset that anything is written about, by its name."""
+    """Return what is written about each dataset that anything is written about, by its name."""
     rows = connection.execute(select(dataset_metadata))
     return {row.dataset: DatasetMetadata.model_validate_json(row.words) for row in rows}
 

@@ -50,8 +50,8 @@ REASONS: Final[Mapping[str, Reason]] = {
         "Check the user in HOLDER_DATABASE_URL, and pg_hba.conf on the server.",
     ),
     "database-unknown": Reason(
-        "the database server has no database of that name",
-        "{store} has no database {database}",
+        "the database server does not have a database of that name",
+        "{store} does not have a database {database}",
         "Create it, or check the name in HOLDER_DATABASE_URL.",
     ),
     "nobody-listens": Reason(
@@ -81,8 +81,8 @@ REASONS: Final[Mapping[str, Reason]] = {
         "the connection to the database was lost", "{store} closed the connection", "See the database's own log."
     ),
     "too-many-connections": Reason(
-        "the database has no connection left",
-        "{store} has no connection left",
+        "the database does not have a free connection",
+        "{store} does not have a free connection",
         "Raise max_connections, or run fewer workers.",
     ),
     "refused": Reason(

@@ -43,5 +43,5 @@ def rows(connection: Connection) -> dict[tuple[str, str], Row]:
 
 
 def hash_digest(secret_hash: bytes) -> str:
-    """What an entry says of the hash that a key is kept by: enough to see that it is another one."""
+    """Return what an entry says of the hash that a key is kept by: enough to see that it is another one."""
     return hashlib.sha256(secret_hash).hexdigest()

@@ -81,7 +81,7 @@ def of_auditor(
 
 
 def number_open(connection: Connection, *, auditor: str, dataset: str) -> int:
-    """How many watches of an auditor about a dataset have further answers."""
+    """Return how many watches of an auditor about a dataset have further answers."""
     own = (watches.c.auditor == auditor) & (watches.c.dataset == dataset)
     query = select(func.count()).select_from(watches).where(own, ~watches.c.changed, _since_restore())
     return int(connection.execute(query).scalar_one())

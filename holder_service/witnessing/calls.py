@@ -106,7 +106,7 @@ def _cosignature(witness: Witness, note: SignedNote, body: bytes) -> Signature:
         signatures = [Signature.parse(line) for line in body.decode().removesuffix("\n").split("\n")]
         own = [signature for signature in signatures if witness.key.names(signature)]
         if len(own) != 1:
-            raise NotCosigned("false-cosignature", "its answer has no cosignature by its key")
+            raise NotCosigned("false-cosignature", "its answer does not have a cosignature by its key")
         seen = witness.key.time_of(note.text, own[0])
         if seen is not None and seen > datetime.now(UTC) + AHEAD_MAX:
             raise NotCosigned("false-cosignature", "its cosignature is from the future")

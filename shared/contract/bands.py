@@ -41,7 +41,7 @@ def check_bands(starts: Sequence[float], *, integers: bool, low: float, high: fl
 
 
 def band_words(starts: Sequence[float], *, integers: bool) -> tuple[str, ...]:
-    """What the bands are called, in order: "under 25", "25 to 44", "45 and above"; texts that can be translated.
+    """Return what the bands are called, in order: "under 25", "25 to 44", "45 and above"; texts that can be translated.
 
     Between whole numbers a name says the last value of its band; between doubles, the first value of the next.
     """

@@ -118,7 +118,7 @@ class Statements:
 
 
 def meaning(relation: Relation, loss: Loss, reported: Mapping[str, Column] | None = None) -> Meaning:
-    """What a loss bounds for one person.
+    """Return what a loss bounds for one person.
 
     Args:
         relation: The population's.
@@ -141,7 +141,7 @@ def meaning(relation: Relation, loss: Loss, reported: Mapping[str, Column] | Non
 
 
 def statements(meant: Meaning) -> Statements:
-    """What may be said to people. Figures are rounded up, so that "at most" is true of them."""
+    """Return what may be said to people. Figures are rounded up, so that "at most" is true of them."""
     charged, relation = meant.charged, meant.relation
     something = charged.epsilon > 0 or charged.delta > 0
     presence, values = "", ""

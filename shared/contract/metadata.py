@@ -55,7 +55,7 @@ Day = Annotated[str, StringConstraints(strict=True, pattern=r"^\d{4}-\d{2}-\d{2}
 
 
 def value_name(value: Value) -> str:
-    """What metadata call a value of a column, or a band."""
+    """Return what metadata call a value of a column, or a band."""
     return _BOOLEANS[value] if isinstance(value, bool) else str(value)
 
 
@@ -90,7 +90,7 @@ class ColumnWords(RequestModel):
     def faults(self, column: Column) -> Iterator[tuple[str, str]]:
         """Why they cannot be about a column: by the member that is wrong, each reason as a sentence."""
         if self.unit is not None and not column.ordered:
-            yield "unit", f"Column {column.name!r} has no numbers, and so no unit."
+            yield "unit", f"Column {column.name!r} does not have numbers, so it cannot have a unit. Remove the unit."
         for unknown in sorted(self.values.keys() - set(map(value_name, column.group_values))):
             detail = f"Column {column.name!r} does not declare the value {unknown!r}, which has words."
             yield f"values.{unknown}", detail

@@ -37,7 +37,7 @@ def marked_name(dataset: str, rehearsal: object | None) -> str:
 
 
 def unlimited(terms: AccountTerms) -> Loss:
-    """What everybody may be charged about a rehearsal, where nothing is."""
+    """Return what everybody may be charged about a rehearsal, where nothing is."""
     if terms.kind == "zcdp":
         return terms.of(RHO_NANO_SUM_MAX)
     return Loss(UNLIMITED_NANO, 0)

@@ -28,10 +28,10 @@ class NeighbouringRelation:
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Relation):
-            raise ValueError(f"{self.name!r} is no neighbouring relation.")
+            raise ValueError(f"{self.name!r} is not a neighbouring relation.")
 
     def counts_that_change(self, groups: int, *, moved: bool) -> int:
-        """How many counts differ at most."""
+        """Return how many counts differ at most."""
         if self.name == "add_remove":
             return 1
         return 1 if self.counts_first_group_alone(groups, moved=moved) else 2

@@ -84,7 +84,7 @@ class Column(RequestModel):
             if len(set(self.categories)) != len(self.categories):
                 raise ValueError(f"Column {self.name!r} lists a category twice (categories are compared after NFC).")
         elif self.categories is not None:
-            raise ValueError(f"Column {self.name!r} is no category: leave out its categories.")
+            raise ValueError(f"Column {self.name!r} is not a category. Leave out its categories.")
         if self.type in ("integer", "number"):
             self._check_range()
         elif self.minimum is not None or self.maximum is not None:
@@ -181,7 +181,7 @@ class Column(RequestModel):
             return self.group_values[band_of(value, self.bands_from)]
         if isinstance(value, str | bool):
             return value
-        raise ValueError(f"Column {self.name!r} has no bands: nobody is grouped by its numbers.")
+        raise ValueError(f"Column {self.name!r} does not have bands, so people are not grouped by its numbers.")
 
     @cached_property
     def category_indices(self) -> Mapping[str, int]:

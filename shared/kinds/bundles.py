@@ -42,7 +42,7 @@ class Manifest(BaseModel):
     files: dict[str, str]
 
     def faults(self, files: Mapping[str, bytes]) -> Iterator[str]:
-        """What is wrong with the files beside the list."""
+        """Yield what is wrong with the files beside the list."""
         if self.format != FORMAT:
             yield f"The bundle is of format {self.format!r}; this version reads {FORMAT!r}."
         for name in sorted(self.files.keys() ^ files.keys()):
@@ -62,7 +62,7 @@ def read_bundle(path: Path) -> tuple[Manifest, dict[str, bytes]]:
     try:
         return Manifest.model_validate_json(files.pop(MANIFEST, b"")), files
     except ValidationError as error:
-        raise BadBundle(f"{path} is no evidence bundle: its manifest cannot be read.") from error
+        raise BadBundle(f"{path} is not an evidence bundle: its manifest cannot be read.") from error
 
 
 def _members(path: Path) -> dict[str, bytes]:
@@ -73,18 +73,21 @@ def _members(path: Path) -> dict[str, bytes]:
         with zipfile.ZipFile(path) as bundle:
             members = bundle.infolist()
             if not len(members) <= MEMBERS_MAX:
-                raise BadBundle(f"{path} is no evidence bundle: it has more than {MEMBERS_MAX} files.")
+                raise BadBundle(f"{path} is not an evidence bundle: it has more than {MEMBERS_MAX} files.")
             for member in members:
                 encrypted = member.flag_bits & 1
                 if encrypted or member.compress_type not in _PACKINGS or member.filename in files:
                     raise BadBundle(
-                        f"{path} is no evidence bundle: {member.filename} is in it twice, or packed in another way."
+                        f"{path} is not an evidence bundle: it contains {member.filename} twice, or packed in "
+                        "another way."
                     )
                 with bundle.open(member) as file:
                     files[member.filename] = file.read(left + 1)
                 left -= len(files[member.filename])
                 if left < 0:
-                    raise BadBundle(f"{path} is no evidence bundle: unpacked it has more than {BYTES_MAX} bytes.")
+                    raise BadBundle(
+                        f"{path} is not an evidence bundle: it has more than {BYTES_MAX} bytes when unpacked."
+                    )
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         raise BadBundle(f"{path} cannot be read as a zip file: {error}. Get it again.") from error
     return files

@@ -254,8 +254,8 @@ class Plan(ReleaseRequest):
                 raise InvalidPlan(f"Column {name!r} is not declared sensitive; nothing is counted by it.", "sensitive")
             if column.ordered and column.bands_from is None:
                 raise InvalidPlan(
-                    f"Column {name!r} has no finite list of values to count by: the holder's administrator can declare "
-                    "bands of it (bands_from).",
+                    f"Column {name!r} does not have a finite list of values to count by. The holder's "
+                    "administrator can declare bands of it (bands_from).",
                     "sensitive",
                 )
         self._check_responses(schema)

@@ -51,6 +51,6 @@ def charged_before(plan: Plan, refined: Plan | None) -> tuple[Loss, ...]:
 
 
 def _but_epsilon(plan: Plan) -> tuple[Any, ...]:
-    """What has to be the same."""
+    """Return what has to be the same."""
     batches = tuple((batch.name, batch.mechanism, batch.cells) for batch in plan.batches)
     return plan.sensitive, plan.version, plan.draw, plan.columns, batches

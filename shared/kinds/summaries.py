@@ -52,5 +52,5 @@ class RequestSummary:
 
 
 def draw_facts(draw: int) -> tuple[SummaryFact, ...]:
-    """Which draw it is, where it is not the first."""
+    """Return which draw it is, where it is not the first."""
     return (("Draw", f"{draw}, with noise of its own"),) if draw > 1 else ()

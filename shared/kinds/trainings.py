@@ -213,7 +213,7 @@ class Training(ReleaseRequest):
             TypeError: It is of another.
         """
         if not isinstance(self.algorithm, kind):
-            raise TypeError(f"The algorithm {self.algorithm.name!r} is none of {kind.__name__}.")
+            raise TypeError(f"The algorithm {self.algorithm.name!r} is not one of {kind.__name__}.")
         return self.algorithm
 
     @property

@@ -106,8 +106,8 @@ class Watch(ReleaseRequest):
                 raise UnknownColumn(column=name, path="sensitive")
             if column.randomised_response is not None:
                 raise InvalidPlan(
-                    f"Column {name!r} was perturbed at its source: what its reports say of a verdict is no distance "
-                    "between people. Name another column.",
+                    f"Column {name!r} was perturbed at its source, so its reports do not give a distance between "
+                    "people. Name another column.",
                     "sensitive",
                 )
         for path, cell in (("favourable", self.favourable), ("unfavourable", self.unfavourable)):

@@ -213,7 +213,7 @@ class SignedNote:
             raise BadNote("The note is not UTF-8.") from None
         text, separator, below = decoded.rpartition("\n\n")
         if not separator or not below.endswith("\n"):
-            raise BadNote("The note has no signature lines.")
+            raise BadNote("The note does not have signature lines.")
         lines = below[:-1].split("\n")
         if len(lines) > SIGNATURES_MAX:
             raise BadNote(f"The note has more than {SIGNATURES_MAX} signatures, the maximum.")
@@ -254,7 +254,7 @@ def parse_witnesses(text: str) -> tuple[VerifierKey, ...]:
 
 
 def _cosigned(text: str, seconds: int) -> bytes:
-    """What a cosignature is over (C2SP `tlog-cosignature`, version 1)."""
+    """Return what a cosignature is over (C2SP `tlog-cosignature`, version 1)."""
     return f"cosignature/v1\ntime {seconds}\n{text}".encode()
 
 

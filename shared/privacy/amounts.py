@@ -211,7 +211,7 @@ class Loss:
         raise MixedAccounts
 
     def __sub__(self, other: "Loss") -> "Loss":
-        """What it is more than another.
+        """Return what it is more than another.
 
         Raises:
             ValueError: ε, δ or ρ of the other is larger.
@@ -264,7 +264,7 @@ class Loss:
         return Loss(min(self.epsilon_nano, limit.epsilon_nano), min(self.delta_nano, limit.delta_nano))
 
     def left_after(self, spent: "Loss") -> "Loss":
-        """What is left of it after a loss, zero where more was spent: a limit may have been lowered.
+        """Return what is left of it after a loss, zero where more was spent: a limit may have been lowered.
 
         Raises:
             MixedAccounts: One is in ε and δ, and the other in ρ.

@@ -47,7 +47,7 @@ class AskedNoise:
 
 
 def times_within(loss: Loss, left: Loss) -> int:
-    """How many times a loss fits into what is left of the same kind.
+    """Return how many times a loss fits into what is left of the same kind.
 
     Raises:
         ValueError: Nothing is lost, which fits any number of times.
@@ -61,7 +61,7 @@ def times_within(loss: Loss, left: Loss) -> int:
 
 
 def laplace_times(asked: Sequence[AskedNoise], left: Loss) -> int:
-    """How many questions with Laplace noise on all of their batches fit."""
+    """Return how many questions with Laplace noise on all of their batches fit."""
     if left.rho_nano is not None:
         return left.rho_nano // sum(one.classes * pure_rho_nano(one.laplace_nano) for one in asked)
     return left.epsilon_nano // sum(one.classes * one.laplace_nano for one in asked)

@@ -79,7 +79,7 @@ class Charge:
         return Charge(None if self.stated is None else self.stated * times, self.rho_nano * times)
 
     def entered(self, terms: AccountTerms) -> Loss:
-        """What an account of these terms is charged.
+        """Return what an account of these terms is charged.
 
         Raises:
             NoSuchLoss: The account adds up ε and δ, and this has none.

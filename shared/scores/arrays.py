@@ -57,7 +57,7 @@ class Columns(Protocol):
         """The index of each record on an axis, shape (records,); the axis's size where it has none."""
 
     def missing(self, column: str) -> _Array | None:
-        """Where a column is missing, shape (records,); `None` if it never is."""
+        """Return where a column is missing, shape (records,); `None` if it never is."""
 
     def matching_of(self, part: Part) -> Iterator[_Array]:
         """For each of a part's rules, whom it matches: truth values, shape (records,)."""
@@ -307,7 +307,7 @@ class TableColumns:
         return total
 
     def _test(self, predicate: Predicate) -> _Array:
-        """Whom a predicate matches, shape (records,)."""
+        """Return whom a predicate matches, shape (records,)."""
         if predicate.column in self.listed:
             values, indices = self.listed[predicate.column]
             return np.array([predicate.matches(value) for value in values], dtype=bool)[indices]

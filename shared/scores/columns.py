@@ -68,11 +68,13 @@ class DerivedColumn(RequestModel):
             texts, truths = ({type(value) for value in values} == {kind} for kind in (str, bool))
             fits = texts if self.type == "category" else truths if self.type == "boolean" else not (texts or truths)
             if not fits or (self.type == "category" and not set(values) <= set(self.categories or ())):
-                raise ValueError("The document can say what is no value of the column: list all it says as categories.")
+                raise ValueError(
+                    "The document can give values that the column does not declare. List all its values as categories."
+                )
         elif self.type != "number":
             raise ValueError("A score that adds is of type number.")
         if self.minimum is not None or self.maximum is not None:
-            raise ValueError("A score has no declared range.")
+            raise ValueError("A score must not declare a range.")
         return self
 
     @property

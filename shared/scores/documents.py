@@ -417,7 +417,7 @@ def names_of(term: Term) -> tuple[str, ...]:
 
 
 def values_of(document: Document) -> tuple[Any, ...]:
-    """What a list or a choice can say, each once, in order of appearance; empty for a document that adds."""
+    """Return what a list or a choice can say, each once, in order of appearance; empty for a document that adds."""
     match document:
         case Choice():
             return document.categories

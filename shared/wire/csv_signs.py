@@ -94,7 +94,7 @@ def _rows(lines: Sequence[str], separator: str) -> list[list[str]]:
 
 
 def _fields(rows: Sequence[Sequence[str]]) -> int:
-    """How many fields all rows have; one where they do not have equally many."""
+    """Return how many fields all rows have; one where they do not have equally many."""
     numbers = {len(row) for row in rows}
     return numbers.pop() if len(numbers) == 1 else 1
 

@@ -121,5 +121,5 @@ def _texts(module: str) -> dict[str, str]:
 def _syntax(module: str) -> ast.Module:
     spec = find_spec(module)
     if spec is None or spec.origin is None:
-        raise LookupError(f"There is no module {module}")
+        raise LookupError(f"The module {module} does not exist")
     return ast.parse(Path(spec.origin).read_bytes())

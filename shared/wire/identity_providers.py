@@ -34,12 +34,12 @@ class Discovery(BaseModel):
 
     @staticmethod
     def address(issuer: str) -> str:
-        """Where an issuer publishes it."""
+        """Return where an issuer publishes it."""
         return issuer.removesuffix("/") + DISCOVERY
 
     @classmethod
     def of(cls, issuer: str, document: Mapping[str, Any]) -> Self:
-        """What was published for an issuer.
+        """Return what was published for an issuer.
 
         Raises:
             ValueError: It is another issuer's, or lacks something.
@@ -54,7 +54,7 @@ class Discovery(BaseModel):
         return issuer == self.issuer or (issuer is None and not self.authorization_response_iss_parameter_supported)
 
     def authorization_url(self, verifier: str, **asked: str) -> str:
-        """Where a browser goes to sign in.
+        """Return where a browser goes to sign in.
 
         Args:
             verifier: The secret that the proof key is made of; it is shown with the code alone.
@@ -93,12 +93,12 @@ class SignInOffer(BaseModel):
 
 
 def challenge(verifier: str) -> str:
-    """What is sent ahead of a verifier: its hash (S256)."""
+    """Return what is sent ahead of a verifier: its hash (S256)."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
 def code_form(code: str, *, redirect_url: str, verifier: str) -> dict[str, str]:
-    """What a code is exchanged for tokens by."""
+    """Return what a code is exchanged for tokens by."""
     return {
         "grant_type": "authorization_code", "code": code, "redirect_uri": redirect_url, "code_verifier": verifier,
     }  # fmt: skip

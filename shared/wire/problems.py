@@ -31,7 +31,7 @@ TITLES: Final[Mapping[str, str]] = {
     "cap-exhausted": "The population's cap is exhausted",
     "approval-declined": "The holder declined this",
     "version-gone": "The pinned version of the records is gone",
-    "no-records": "The dataset has no records",
+    "no-records": "The dataset's records are not loaded",
     "already-charged": "This can no longer change",
     "conflict": "In conflict with what is recorded",
     "invalid-records": "The records do not fit the declaration",
@@ -134,8 +134,8 @@ class UnknownDerivedColumn(PlanRefused):
 
     def __init__(self, *, name: str) -> None:
         super().__init__(
-            f"You have no derived column of that id and the name {name!r} about this dataset; "
-            "GET /v1/datasets/{dataset}/columns lists those you have.",
+            f"This dataset does not have a derived column of yours with that id and the name {name!r}. GET "
+            f"/v1/datasets/{{dataset}}/columns lists your columns.",
             f"columns.{name}",
             column=name,
         )

@@ -61,7 +61,7 @@ def said(template: str, /, **values: object) -> Said:
 
 
 def said_of(number: int, one: str, several: str, /, **values: object) -> Said:
-    """What is said of one thing, or of another number of things, which fills `{number}` in."""
+    """Return what is said of one thing, or of another number of things, which fills `{number}` in."""
     texts = {name: value if isinstance(value, str) else str(value) for name, value in values.items()}
     return _said(one if number == 1 else several, one, several, number, {"number": figure(number), **texts})
 

@@ -317,7 +317,7 @@ LIES_IN_RECEIPTS: Final[dict[str, tuple[tuple[Document, ...], str]]] = {
     ),
     "another dataset": ((FIRST, edited(SECOND, lambda one: one.update(dataset="aged"))), "another dataset"),
     "a link of the entry of another": (
-        (FIRST, {**SECOND, "ledger": FIRST["ledger"]}), "names the ledger entry of another",
+        (FIRST, {**SECOND, "ledger": FIRST["ledger"]}), "names the same ledger entry as another",
     ),
     "a watch that answers on after the change": (
         (WATCHED[0], later(FIRST_ANSWER, version=1, changed=True), WATCHED[2]), "answers on",

@@ -244,7 +244,7 @@ def test_a_model_is_trained_decided_again_and_audited_by_keyboard_alone(
         tab_to("education", press="Space")
         tab_to("citizen", press="Space")
         tab_to("Privacy loss ε", text="10")
-        tab_to("What it is asked for", text="A review")
+        tab_to("Purpose of the request", text="A review")
         tab_to("A tree", press="Enter")
         tab_to("Depth", text="2")
         page.keyboard.press("Enter")
@@ -291,7 +291,7 @@ def test_a_refusal_stands_beside_its_field(browser: Browser, started: OpenDesk, 
         assert len(started.desk.drafts) == before
         page.get_by_label("A column of decisions").fill("no-such-column")
         page.get_by_role("button", name="Go on").click()
-        expect(page.locator("#f-decision-fault")).to_contain_text("is no column there")
+        expect(page.locator("#f-decision-fault")).to_contain_text("is not a column of this dataset")
         page.get_by_label("A column of decisions").fill("")
         page.get_by_label("A model’s file").set_input_files(started.model)
         page.get_by_role("button", name="Go on").click()
@@ -355,7 +355,7 @@ def test_what_follows_from_an_audit_is_refused_beside_its_field(browser: Browser
         expect(page.locator("#f-ratio-fault")).to_contain_text("'half' is no number")
         expect(page.get_by_label("Wanted ratio")).to_have_value("half")
         page.get_by_label("Privacy loss ε of all answers").fill("20")
-        page.get_by_label("What it is asked for").fill("A review")
+        page.get_by_label("Purpose of the request").fill("A review")
         page.get_by_role("button", name="Watch, and spend it").click()
         expect(page.locator("#f-watch-fault")).to_contain_text("must lie between 0.001 and 10")
         expect(page.get_by_label("Privacy loss ε of all answers")).to_have_value("20")
@@ -450,7 +450,7 @@ def test_kept_audits_are_compared_and_shown_over_time(started: OpenDesk, client:
     mending = client.get(f"{root}/audits/{name}/mending")
 
     assert report.status_code == 200
-    assert "nothing changed, for certain" in report.text
+    assert "It is certain that nothing changed" in report.text
     assert "What was asked" in client.get(f"{root}/audits/{name}").text
     assert document["receipt"].endswith(".json")
     assert client.get(f"{root}/over-time").status_code == 200
@@ -489,10 +489,10 @@ def test_a_watch_says_what_for_where_the_holder_wants_it(started: OpenDesk, clie
     path = f"{started.desk.door.root}/audits/{audit.note.name.removeprefix('sha256:')}"
     form = {"form_token": started.desk.door.form_token, "epsilon": "0.5", "margin": "0"}
 
-    assert "(needed here)" in client.get(path).text
+    assert "(required)" in client.get(path).text
     refused = client.post(f"{path}/watch", data=form)
     assert refused.status_code == 422
-    assert "fill it in (“What it is asked for”)" in refused.text
+    assert "Enter one (“Purpose of the request”)" in refused.text
     assert 'value="0.5"' in refused.text, "what was typed stays"
 
 
@@ -526,7 +526,7 @@ def test_what_is_asked_is_what_the_price_was_shown_for(started: OpenDesk, client
     followed(started, client, draft, **question)
     followed(started, client, training, **learned)
     holder.load(learnable_csv(people=300, seed=1), "reloaded")
-    said = "Version 2 of the records was loaded since the price was shown, which was for version 1"
+    said = "Version 2 of the records was loaded after the price was shown, which was for version 1"
 
     for path, amount in ((draft, {"epsilon": "0.5"}), (training, {})):
         before = holder.entries()[-1]["sequence"]
@@ -540,7 +540,7 @@ def test_what_is_asked_is_what_the_price_was_shown_for(started: OpenDesk, client
     assert said not in client.get(f"{root}{draft}").text
     holder.admin("PUT", "/populations/reloaded/approval", json={"required": True}).raise_for_status()
     assert followed(started, client, f"{draft}/ask", epsilon="0.25") == draft
-    assert "What the holder declares of the dataset has changed since" in client.get(f"{root}{draft}").text
+    assert "The declaration of the dataset has changed since" in client.get(f"{root}{draft}").text
 
 
 @pytest.mark.slow
@@ -603,7 +603,7 @@ def test_an_auditor_signs_in_elsewhere_and_comes_back(browser: Browser, tmp_path
 
 @pytest.mark.slow
 def test_what_cannot_follow_from_an_audit_is_not_offered(started: OpenDesk, client: httpx.Client) -> None:
-    """Of decisions that were sent there is no model to mend, and no watch; of an answer by leaves there is both."""
+    """Sent decisions offer neither relabelling nor a watch; an answer by leaves offers both."""
     with started.desk.auditor() as auditor:
         decided = pd.DataFrame({"id": [f"p{number}" for number in range(900)], "sent": [True, False] * 450})
         auditor.link(decided, "register", name="sent")
@@ -614,7 +614,7 @@ def test_what_cannot_follow_from_an_audit_is_not_offered(started: OpenDesk, clie
 
     assert ("Look for changes" in of_decisions, "Look for changes" in by_leaf) == (False, True)
     assert ("Watch, and spend it" in of_decisions, "Watch, and spend it" in by_leaf) == (False, True)
-    assert "there is no model to mend" in of_decisions
+    assert "a model to relabel does not exist" in of_decisions
     assert "The verdict cannot be watched. A watch compares whom rules over declared columns accept" in of_decisions
 
 
@@ -648,7 +648,7 @@ def test_the_command_serves_loopback_alone_and_ends_without_a_trace(started: Ope
     assert address.startswith("http://127.0.0.1:")
     with httpx.Client(timeout=60, follow_redirects=True) as client:
         page = client.get(address)
-        assert "No audit is kept yet" in page.text
+        assert "No audit is saved yet" in page.text
         assert list(tmp_path.glob("auditor-desk-*"))
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=30)

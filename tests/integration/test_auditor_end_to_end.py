@@ -127,7 +127,7 @@ def test_a_plan_spends_nothing_and_an_audit_what_was_quoted_once(
     assert format_nano(planned.quote.charge.epsilon_nano) == "0.3"
     fitting = planned.budget.left.epsilon_nano // 300_000_000
     assert planned.capacity == Capacity(fitting)  # no δ is left for Gaussian noise
-    assert f"{fitting} fit under what is left" in planned.summary()
+    assert f"{fitting} fit into the remaining budget" in planned.summary()
     assert auditor.budget("register").spent.epsilon_nano == before + 300_000_000
     assert first.answer == second.answer
     assert first.parity == second.parity

@@ -93,7 +93,7 @@ def test_a_command_waits_and_repeated_gets_its_answer(officers: Officers) -> Non
     answered = officers.run(*command)
     again = officers.run(*command)
 
-    assert "budget officer of the holder has to approve it" in planned.stdout
+    assert "budget officer of the holder must approve it" in planned.stdout
     assert "a request stands 3 days" in " ".join(described.stdout.split())
     assert (waits.exit_code, still.exit_code, waits.stdout) == (3, 3, "")
     for words in ("ε = 1,", "good until", "Nothing was charged", "`auditor approvals`", listed["id"]):
@@ -189,7 +189,7 @@ def test_looks_that_were_never_answered_can_be_settled_otherwise(officers: Offic
 @pytest.mark.slow
 def test_every_call_that_spends_waits(officers: Officers, tmp_path: Path) -> None:
     with officers.auditor() as auditor:
-        assert "has to approve it" in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))
+        assert "must approve it" in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))
         with pytest.raises(ApprovalAwaited) as trained:
             auditor.train("loans", epsilon="1", features=["age=30,50"])
         with pytest.raises(ApprovalAwaited) as compared:
@@ -204,7 +204,7 @@ def test_every_call_that_spends_waits(officers: Officers, tmp_path: Path) -> Non
         approve_all(officers)
         model = auditor.train("loans", epsilon="1", features=["age=30,50"])
         watch = auditor.watch(found, "1")
-        assert "has to approve it" not in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))
+        assert "must approve it" not in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))
         states = [(one.kind, one.state) for one in auditor.approvals("loans")]
 
     kinds = [one.value.approval.kind for one in (trained, compared, watched)]

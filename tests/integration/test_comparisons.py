@@ -117,7 +117,7 @@ def test_one_question_at_one_price_has_both_models_and_what_changed(
     assert found.second.ratio.value == pytest.approx(second, abs=0.03)
     assert found.change.ratio.value == pytest.approx(second - first, abs=0.02)
     assert found.change.ratio.low - 0.02 < second - first < found.change.ratio.high + 0.02
-    assert "One question asked about both models" in found.to_html()
+    assert "One request counted the decisions of both models" in found.to_html()
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -234,7 +234,7 @@ def test_nothing_is_spent_where_the_second_model_cannot_be_asked(
     )
     before = spent(auditor)
 
-    with pytest.raises(QuestionRefused, match="does not have the linked column 'worked' any more"):
+    with pytest.raises(QuestionRefused, match="no longer has the linked column 'worked'"):
         auditor.compare(FOUR_LEAVES, by_worked, "loans", ["sex"], "0.72", strategy="rules")
 
     assert spent(auditor) == before
@@ -259,7 +259,7 @@ def test_an_answer_rule_by_rule_has_what_both_models_decide(auditor: Auditor) ->
 
     assert spent(auditor) == before
     assert found.first.release == found.second.release == alone.release
-    assert "One question asked about both models" in found.to_html()
+    assert "One request counted the decisions of both models" in found.to_html()
 
 
 def test_half_of_the_smallest_epsilon_is_refused_in_words_of_a_comparison(auditor: Auditor) -> None:
@@ -289,8 +289,8 @@ def test_a_model_that_decides_alike_has_changed_by_nothing(auditor: Auditor, oth
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({"strategy": "rules"}, "what was wanted counts each model's own rules"),
-        ({"strategy": "pafer"}, "what was wanted counts each model's own rules"),
+        ({"strategy": "rules"}, "the request counts the rules of each model separately"),
+        ({"strategy": "pafer"}, "the request counts the rules of each model separately"),
         ({"mechanism": "exponential"}, "the mechanism exponential adds no noise"),
     ],
 )
@@ -314,7 +314,10 @@ def test_a_change_says_that_what_is_known_does_not_narrow_it(
 
     found = auditor.compare(FOUR_LEAVES, BY_HOURS, "loans", ["sex"], "0.85", **{known: given[known]})
 
-    said = "What is known of the groups' sizes or of the rules' people does not narrow the change."
+    said = (
+        "The interval of the change does not use the known sizes of the groups or the known numbers of people of "
+        "the rules."
+    )
     assert found.first.release.id == plain.first.release.id
     assert exact(found) == exact(plain)
     assert found.first.ratio != plain.first.ratio

@@ -552,7 +552,7 @@ def test_metadata_are_checked_with_all_faults_and_their_lines(
     assert "reference_date: " in unlike.text
     assert "line 1, columns.age.title: Words may not hold" in unlike.text
     assert "3 things are not as they have to be" in unknown.text
-    assert "line 2, columns.sex.unit: Column 'sex' has no numbers" in unknown.text
+    assert "line 2, columns.sex.unit: Column 'sex' does not have numbers" in unknown.text
     assert "line 3, columns.sex.values.Femal: Column 'sex' does not declare the value 'Femal'" in unknown.text
     assert "line 4, columns.nose: The dataset declares no column 'nose'" in unknown.text
     assert unknown.areas["columns"].splitlines() == [line.replace("\u202e", "") for line in lines]

@@ -224,7 +224,7 @@ def test_a_plan_says_what_a_further_draw_would_bring(auditor: Auditor) -> None:
     assert joined.now is not None
     assert joined.kept == 1
     assert joined.then.width < 0.85 * joined.now.width
-    assert "Joined with what is kept" in planned.to_html()
+    assert "Combined with the saved answers" in planned.to_html()
     assert json.loads(planned.to_json())["joined"]["kept"] == 1
     assert auditor.budget("loans").spent == spent
 

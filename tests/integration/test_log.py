@@ -369,7 +369,7 @@ def test_a_made_up_bundle_accuses_nobody(set_up_holder: TestedHolder, tmp_path: 
     text = Checkpoint(ORIGIN, size, root_of(size, nodes_of(leaves))).text
     note = SignedNote(text, (SigningNoteKey.of(ORIGIN, forger).sign(text),))
     files |= {"log/entries": bytes(entries), "log/checkpoint": str(note).encode()}
-    for shown, message in (((*keys.keys, own), "No trusted key vouches"), ((own,), "no signing key in common")):
+    for shown, message in (((*keys.keys, own), "No trusted key vouches"), ((own,), "do not share a signing key")):
         files["keys.json"] = SigningKeys(keys=shown).model_dump_json().encode()
         listed = manifest.model_copy(update={"files": {name: sha256_name(files[name]) for name in manifest.files}})
         forged = tmp_path / "forged.zip"

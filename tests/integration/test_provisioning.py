@@ -112,7 +112,7 @@ def test_a_cap_that_a_restore_closed_stays_closed(sqlite_holder: TestedHolder, t
         ("acounts: {}", "acounts: Extra inputs are not permitted"),
         ("accounts: {uni: {rolle: auditor}}", "accounts.uni.rolle"),
         ("accounts: [", "is not valid YAML, line 1"),
-        ("budgets: [{dataset: nosuch, auditor: ADR, epsilon: 1}]", "there is no such dataset"),
+        ("budgets: [{dataset: nosuch, auditor: ADR, epsilon: 1}]", "this dataset does not exist"),
         ("accounts: {ADR: {role: viewer}}", "Roles cannot change"),
         ("datasets: {new: nosuch.yaml}", "nosuch.yaml"),
         ("caps: {register: {epsilon: many}}", "The cap of register does not fit"),

@@ -133,7 +133,7 @@ def test_the_report_says_that_the_model_looks_at_sex_and_how_often(
     assert 0 < use.rules <= use.of
     page, document = found.to_html(), json.loads(found.to_json())
     assert "direct use" in page
-    assert "No rule looks at" not in page
+    assert "The rules do not use" not in page
     assert document["direct_use"]["columns"] == ["age", "sex"]
 
 

@@ -97,8 +97,8 @@ def test_the_client_names_gaps_in_headline_rows_and_json(sqlite_holder: TestedHo
     assert "not answered: 2, 3" in watched.view.data.headline
     assert [(row.version, row.answer) for row in watched.view.data.rows] == [
         ("1", "unchanged"),
-        ("2", "not answered: there was no budget in force"),
-        ("3", "not answered: there was no budget in force"),
+        ("2", "not answered: no budget was valid"),
+        ("3", "not answered: no budget was valid"),
         ("4", "unchanged"),
     ]
     assert [one["reason"] for one in watched.to_document()["not_answered"]] == ["no-budget"] * 2

@@ -220,7 +220,7 @@ def test_the_command_trains_by_learners_of_publications(
     assert ran.exit_code == 0, ran.output
     document = json.loads(ran.stdout)
     assert document["promises_ratio"] is False
-    assert f"{algorithm} is the learner of a publication" in report.read_text()
+    assert f"{algorithm} is a published learner" in report.read_text()
     with Auditor(offered.url, offered.auditor_key, receipts=tmp_path / "receipts") as auditor:
         ratio, accuracy = true_figures(out, people_of(19), auditor)
         assert auditor.verify().ok
@@ -245,7 +245,7 @@ def test_the_price_is_shown_before_and_spends_nothing(auditor: Auditor, offered:
 
     assert offered.spent(dataset="trained-on") == spent
     assert unwritten.exit_code == 2
-    assert "neither a page nor a model" in unwritten.stderr
+    assert "does not write a report or a model" in unwritten.stderr
     assert (planned.kept, planned.fits) == (False, True)
     assert sum(float(step.epsilon) for step in planned.quote.steps) == pytest.approx(0.7)
     assert "costs ε = 0.7" in shown.stdout

@@ -144,7 +144,7 @@ def test_a_plan_says_what_each_look_would_cost_and_show_at_its_own_level(auditor
         assert shown.count(f" = {rows[1].together.rpartition(' ')[2]}") >= 1
         assert "so that all hold together at 95" in shown
     assert (spent(auditor), list((tmp_path / "receipts").glob("looks/*"))) == ("0", [])
-    with pytest.raises(QuestionRefused, match="One answer is meant"):
+    with pytest.raises(QuestionRefused, match="needs a single answer"):
         auditor.plan(**ASKED, target_width=0.1, until_decided=True)
     with pytest.raises(QuestionRefused, match="until_decided` asks a question of its own"):
         auditor.plan(**asked, join=True)
@@ -155,8 +155,8 @@ def test_reports_say_which_look_it_was_and_that_all_hold_together(accounts: Iter
     with audited(accounts, still_open, HOPELESS) as (auditor, found):
         assert (found.look, found.open, spent(auditor)) == (3, True, "0.008")
         said = (
-            "Still open at look 3 of at most 3. The looks up to it cost ε = 0.008 together; all of them, at ε = 0.002; "
-            "0.004; 0.008, were settled before the first answer."
+            "Still undecided at interim look 3 of at most 3. The looks so far cost ε = 0.008 together. All losses, "
+            "ε = 0.002; 0.004; 0.008, were fixed before the first answer."
         )
         assert said in found.summary()
         assert said in found.to_html()
@@ -224,7 +224,7 @@ def test_in_an_account_of_rho_looks_are_further_draws_read_together(
         assert auditor.budget("monthly").spent.rho_nano == looks.amounts[number - 1]
         assert auditor.audit(**asked).ratio == found.ratio
         assert auditor.budget("monthly").spent.rho_nano == looks.amounts[number - 1]
-        assert "rest on the answers of all looks" in found.to_html()
+        assert "use the answers of this look and of all earlier ones" in found.to_html()
         assert check_bundle(write_bundle(tmp_path / "bundle.zip", [found], auditor.receipts)).ok
 
 
@@ -266,8 +266,8 @@ def test_the_command_looks_until_it_is_decided(
         monkeypatch.setenv("AUDITOR_API_KEY", key)
         ran = CliRunner().invoke(app, command.split())
         assert ran.exit_code == 0, ran.output
-        if "Still open" in ran.stdout:
+        if "Still undecided" in ran.stdout:
             break
 
-    assert "Still open at look 3 of at most 3." in ran.stdout
+    assert "Still undecided at interim look 3 of at most 3." in ran.stdout
     assert "Look 3 of at most 3, for ε = 0.004" in ran.stderr

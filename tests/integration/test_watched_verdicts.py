@@ -114,7 +114,7 @@ def test_what_has_no_verdict_cannot_be_watched(audit: tuple[Auditor, AuditResult
         MODEL, "register", ["sex"], "0.1", draw=3, intervention="assistive", threshold=(noisy.low + noisy.high) / 2
     )
 
-    with pytest.raises(AuditorError, match="audit more exactly first"):
+    with pytest.raises(AuditorError, match="Audit with a larger epsilon first"):
         auditor.watch(undecided, "1")
     with pytest.raises(AuditorError):
         auditor.watch(result, "0.0000001")

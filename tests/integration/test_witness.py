@@ -163,7 +163,7 @@ def test_the_holder_continues_where_the_witness_is(running: RunningWitness) -> N
     with pytest.raises(NotCosigned, match="a longer history, of 60 entries"):
         calls.cosign(running.witness, note_of(50), old_size=0, consistency=consistency)
     stranger = SigningNoteKey.of("witness.example/two", Ed25519PrivateKey.generate(), algorithm=4).verifier
-    with pytest.raises(NotCosigned, match="no cosignature by its key"):
+    with pytest.raises(NotCosigned, match="does not have a cosignature by its key"):
         calls.cosign(running.witness._replace(key=stranger), note_of(60), old_size=60, consistency=consistency)
     with pytest.raises(NotCosigned, match="ConnectError"):
         calls.cosign(Witness("http://127.0.0.1:1", stranger), note_of(60), old_size=60, consistency=consistency)

@@ -142,7 +142,7 @@ def test_an_auditor_sees_how_many_audits_fit_with_either_noise(sqlite_monthly: T
     # ρ 0.03 is left; ε 0.05 is ρ 0.00125 each, and Gaussian noise of that variance, a little less than 800, half of it.
     assert laplace.capacity == Capacity(24, ("gaussian", 47))
     assert gaussian.capacity == Capacity(48, ("laplace", 24))
-    assert "24 fit under what is left, this one included. With Gaussian noise of the same variance: 47." in (
+    assert "24 fit into the remaining budget, including this one. With Gaussian noise of the same variance: 47." in (
         laplace.summary()
     )
     assert json.loads(laplace.to_json())["audits_that_fit"] == {"asked": 24, "gaussian": 47}

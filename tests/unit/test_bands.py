@@ -59,8 +59,8 @@ def test_where_low_scores_are_favourable_the_bands_are_too() -> None:
 @pytest.mark.parametrize(
     ("tree", "values", "words"),
     [
-        (of_values(SCHEMA.by_name["region"], ["n"]), {}, "Bands are of a score"),
-        (above("score", 0.5, favourable=DECISIONS), {"strategy": "verdict"}, "leave `strategy` 'verdict' out"),
+        (of_values(SCHEMA.by_name["region"], ["n"]), {}, "Bands divide a score"),
+        (above("score", 0.5, favourable=DECISIONS), {"strategy": "verdict"}, "Leave out `strategy` 'verdict'"),
         (above("score", 0.5, favourable=DECISIONS), {"edges": tuple(map(float, range(EDGES_MAX)))}, "from 1 to"),
     ],
 )
@@ -72,7 +72,7 @@ def test_what_has_no_bands_is_refused(tree: Tree, values: dict[str, Any], words:
 def test_bands_need_noise_that_is_added() -> None:
     request = asked(edges=(1.0,)).changed(mechanism="exponential")
 
-    with pytest.raises(QuestionRefused, match="noise that is added"):
+    with pytest.raises(QuestionRefused, match="a mechanism that adds noise"):
         banded(request, above("score", 0.5, favourable=DECISIONS), SCHEMA)
 
 

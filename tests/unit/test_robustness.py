@@ -95,12 +95,12 @@ def test_a_leaf_of_missing_values_alone_is_near_nobody_who_has_one() -> None:
 @pytest.mark.parametrize(
     ("reach", "free", "words"),
     [
-        ({"sex": 1}, [], "none that rules can name"),
-        ({"height": 1}, [], "none that rules can name"),
-        ({"region": 1}, [], "no distances"),
+        ({"sex": 1}, [], "cannot be named in rules"),
+        ({"height": 1}, [], "cannot be named in rules"),
+        ({"region": 1}, [], "does not have distances"),
         ({"age": 0}, [], "above 0"),
         ({"age": float("nan")}, [], "above 0"),
-        ({"age": 1}, ["age"], "has no distance"),
+        ({"age": 1}, ["age"], "cannot have a distance"),
     ],
 )
 def test_what_cannot_be_moved_is_refused(reach: dict[str, float], free: list[str], words: str) -> None:
@@ -120,9 +120,9 @@ def test_a_list_of_numbers_has_no_reach() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"metrics": ["stability"]}, "goes with a distance"),
-        ({"within": ["age=2"]}, "goes with a distance"),
-        ({"metrics": ["stability", "statistical-parity"], "within": ["age=2"]}, "by itself"),
+        ({"metrics": ["stability"]}, "needs a distance"),
+        ({"within": ["age=2"]}, "needs a distance"),
+        ({"metrics": ["stability", "statistical-parity"], "within": ["age=2"]}, "Request it alone"),
     ],
 )
 def test_stability_and_its_distance_go_together(values: dict[str, list[str]], words: str) -> None:
@@ -134,5 +134,5 @@ def test_stability_and_its_distance_go_together(values: dict[str, list[str]], wo
 def test_a_distance_is_a_column_and_a_number(text: str) -> None:
     request = AuditRequest(sensitive=("sex",), epsilon="1", metrics=("stability",), within=(text,))
 
-    with pytest.raises(QuestionRefused, match="no distance"):
+    with pytest.raises(QuestionRefused, match="not a distance"):
         _ = request.reach

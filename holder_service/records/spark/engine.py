@@ -282,7 +282,7 @@ class SparkEngine:
                 self._take_away(f"{values.name}-linked")
 
     def _linked(self, asked: DerivedColumn, values: DerivedValues, kept: Kept) -> tuple[str, str] | None:
-        """Where workers find the linked values of a column, and their SHA-256."""
+        """Return where workers find the linked values of a column, and their SHA-256."""
         if values.linked is None:
             return None
         path = self._files.linked / values.linked

@@ -93,7 +93,7 @@ class Findings:
 
 
 def _called(split: FilePart) -> str:
-    """How people find a part: the file, if there may be several, and the row group."""
+    """Return how people find a part: the file, if there may be several, and the row group."""
     if not split.file:
         return ""
     return f"{split.file}, " + ("" if split.media_type == MEDIA_TYPES[".csv"] else f"row group {split.begin + 1}, ")

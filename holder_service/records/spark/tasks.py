@@ -196,7 +196,7 @@ def join_keys(batches: Iterable[pa.RecordBatch], *, secret: PersonSecret) -> Bat
 
 
 def count_shared_keys(batches: Iterable[pa.RecordBatch]) -> Batches:
-    """How many hashes sides 0 and 1 have in common, in all buckets of a partition together."""
+    """Return how many hashes sides 0 and 1 have in common, in all buckets of a partition together."""
     shared = 0
     for _, rows in groupby(rows_of(batches), key=lambda row: row["bucket"].as_py()):
         sides: tuple[list[npt.NDArray[np.uint64]], ...] = ([], [])

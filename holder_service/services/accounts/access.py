@@ -69,7 +69,7 @@ def authenticate(store: LedgerStore, key_text: str) -> Caller:
 
 
 def caller_of(store: LedgerStore, proof: Proof) -> Caller:
-    """Who calls with what was shown and checked before.
+    """Return who calls with what was shown and checked before.
 
     Raises:
         Unauthenticated, Forbidden: As `require_in_force`.
@@ -189,7 +189,7 @@ def read_account(store: LedgerStore, name: str) -> tuple[Account, list[ApiKey]]:
 
 
 def display_names(store: LedgerStore) -> dict[str, str]:
-    """What people read beside an account's name, of the accounts that have something."""
+    """Return what people read beside an account's name, of the accounts that have something."""
     shown = {account.name: account.display_name for account in store.look_up(accounts.every)}
     return {name: words for name, words in shown.items() if words}
 
@@ -205,7 +205,7 @@ def _issue(transaction: Transaction, actor: str, account: str, expires: datetime
 
 
 def require_in_force(connection: Connection, proof: Proof, *, now: datetime) -> Caller:
-    """Whose account is opened now by what was shown.
+    """Return whose account is opened now by what was shown.
 
     Raises:
         Unauthenticated: The key is unknown, was withdrawn or has expired, or its account is disabled; or the token has

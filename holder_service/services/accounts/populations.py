@@ -30,7 +30,7 @@ def relation_of(connection: Connection, dataset: Dataset) -> NeighbouringRelatio
     """
     population = datasets.find_population(connection, dataset.population)
     if population is None:
-        raise NotFound(f"There is no population {dataset.population!r}.")
+        raise NotFound(f"Population {dataset.population!r} does not exist. Check the name.")
     return NeighbouringRelation(population.relation)
 
 
@@ -127,9 +127,8 @@ def record_population(
     elif not (before.relation == after.relation and before.person_key in (None, after.person_key)):
         if ledger.was_charged(connection, name):
             raise AlreadyCharged(
-                "The neighbouring relation and the person key can no longer change, because losses were "
-                "charged in their terms, or may have been before a restore. Keep them, or declare another "
-                "population."
+                "The neighbouring relation and the person key are fixed, because losses were charged in their "
+                "terms, or may have been before a restore. Keep them, or declare another population."
             )
         if any(other.name != dataset for other in datasets.every(connection, population=name)):
             raise Conflict(
@@ -237,7 +236,7 @@ def _require_no_raise(connection: Connection, population: str, before: Loss, aft
 
 
 def schemas_of(connection: Connection, population: str) -> dict[str, Schema]:
-    """What every dataset of a population was declared as last, retired ones included, by name."""
+    """Return what every dataset of a population was declared as last, retired ones included, by name."""
     return {dataset.name: dataset.schema for dataset in datasets.every(connection, population=population)}
 
 
@@ -252,9 +251,8 @@ def require_kind(connection: Connection, population: str, balance: Balance, cap:
         return
     if ledger.was_charged(connection, population):
         raise AlreadyCharged(
-            f"This population's account adds up {_ADDED_UP[balance.limit.kind]}, and that can no longer "
-            "change, because losses were charged in these terms, or may have been before a restore. "
-            "State the cap in these terms."
+            f"This population's account adds up {_ADDED_UP[balance.limit.kind]}. This is fixed, because losses "
+            "were charged in these terms, or may have been before a restore. State the cap in these terms."
         )
     if not all(one.limit.is_nothing for one in ledger.accounts_of(connection, population).values()):
         raise Conflict(

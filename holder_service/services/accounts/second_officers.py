@@ -21,7 +21,7 @@ class Proposal:
     entry: int
 
     def refusal(self) -> Conflict:
-        """What whoever proposed it is told."""
+        """Return what whoever proposed it is told."""
         return Conflict(
             "Nothing was changed yet: this population requires a second officer. Your change is proposed in ledger "
             f"entry {self.entry}. It takes effect when another officer makes the same change within {STANDS.days} "
@@ -31,7 +31,7 @@ class Proposal:
 
 
 def setting_in_force(connection: Connection, population: str) -> Setting:
-    """What a population requires, as its newest entry says."""
+    """Return what a population requires, as its newest entry says."""
     which = EntryFilter(kind="approval-required", population=population)
     newest = ledger_views.newest(connection, which, before=None, limit=1)
     return setting_of(newest[0].event.detail) if newest else {}

@@ -273,7 +273,9 @@ def _linked_column(
     with store.database.read() as connection:
         document = columns.document(connection, column.id)
     if document is None:
-        raise NotFound("You have no derived column with that id about that dataset. List your columns to find the id.")
+        raise NotFound(
+            "This dataset does not have a derived column of yours with that id. List your columns to find the id."
+        )
     asked = DerivedColumn.model_validate_json(document)
     with source.open("rb") as file:
         digest = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

@@ -64,7 +64,9 @@ def require_ready(column: StoredColumn, dataset: Dataset, files: RecordFiles, *,
         return
     name = column.definition.column.name
     if found.ready_at is None:
-        raise ColumnNotReady(f"Column {name!r} has no values yet. Send the values, then send the request again.")
+        raise ColumnNotReady(
+            f"The values of column {name!r} were not sent yet. Send the values, then send the request again."
+        )
     wait_s = max(math.ceil((found.ready_at - now).total_seconds()), 1)
     raise ColumnNotReady(
         f"Column {name!r} will be ready at {found.ready_at.isoformat()}. Send the request again "

@@ -328,8 +328,8 @@ def _require_rows_alike(connection: Connection, after: Schema, before: Dataset |
         return
     if ledger.was_charged(connection, before.population):
         raise AlreadyCharged(
-            "Losses were charged, so it can no longer change whether a row of this dataset represents "
-            "one person or several. Declare another dataset of the same population."
+            "Losses were charged, so it is fixed whether a row of this dataset represents one person or several. "
+            "Declare another dataset of the same population."
         )
 
 

@@ -132,8 +132,8 @@ def look_at_overlap(
         for population in pair:
             if population.person_key is None:
                 raise Conflict(
-                    f"Population {population.name!r} has only aggregate tables, so its people have no keys. If "
-                    "you know that both populations are about the same people, merge them."
+                    f"Population {population.name!r} has only aggregate tables, so its people do not have keys. "
+                    "If you know that both populations are about the same people, merge them."
                 )
         for population, partner in (pair, pair[::-1]):
             cap = ledger.population_balance(transaction.connection, population.name)

@@ -29,7 +29,9 @@ def risk_of_loaded(dataset: Dataset, engine: Engine, options: RiskOptions) -> Ri
     """
     require_values(dataset, "Look at the register before it is split (--declaration, --records).")
     if dataset.version is None:
-        raise NoRecords(f"Dataset {dataset.name!r} has no records. Give the file that you want to load (--records).")
+        raise NoRecords(
+            f"The records of dataset {dataset.name!r} are not loaded. Give the file that you want to load (--records)."
+        )
     if not isinstance(engine, LocalEngine):
         raise Conflict(
             "The records are on a cluster, which does not return records. Give the loaded file, or a "

@@ -146,7 +146,7 @@ def errors_of(folder: Path, entry: int) -> dict[str, Any]:
     except FileNotFoundError:
         kept = ", ".join(map(str, _entries(folder)[-10:])) or "none"
         raise NotFound(
-            f"There are no errors of the read in entry {entry}. The latest reads with errors: {kept}."
+            f"The read in entry {entry} does not have errors. The latest reads with errors: {kept}."
         ) from None
     return found
 

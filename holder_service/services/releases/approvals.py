@@ -46,7 +46,7 @@ from shared.wire.text import ColumnId, Name
 _IN_WORDS: Final[Mapping[ApprovalState, str]] = {
     "withdrawn": "the auditor withdrew it",
     "expired": "it has expired",
-    "outdated": "records, price or terms are no longer those that it was asked for",
+    "outdated": "records, price or terms have changed since the request",
     "answered": "it was answered",
 }
 
@@ -172,7 +172,7 @@ def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -
 
 
 def required_of(connection: Connection, population: str) -> ApprovalSetting | None:
-    """What is required of whoever asks about a population; `None` if nothing is."""
+    """Return what is required of whoever asks about a population; `None` if nothing is."""
     found = datasets.find_population(connection, population)
     if found is None or found.approval_days is None:
         return None
@@ -211,8 +211,8 @@ def require_approved(
     found = _in_force(connection, asked, now=now)
     if found is None or found.state != "approved" or found.purpose != asked.purpose:
         raise Conflict(
-            "This request requires an approval, and its approval is no longer valid. Nothing was "
-            "charged. Send it again to request a new approval."
+            "This request requires an approval, and its approval has expired. Nothing was charged. Send it again "
+            "to request a new approval."
         )
     return found
 
@@ -461,7 +461,7 @@ def in_full(store: LedgerStore, identity: str, *, apart: Apart) -> ApprovalInFul
 def _in_words(
     store: LedgerStore, found: StoredApproval, named: Mapping[Name, ColumnId], apart: Apart
 ) -> tuple[ColumnInWords, ...]:
-    """What each derived column computes; one that was deleted since is not known any more."""
+    """Return what each derived column computes; one that was deleted since is not known any more."""
     with store.database.read() as connection:
         documents = {name: _column_text(connection, found, identity) for name, identity in named.items()}
     return tuple(_summary(name, named[name], text, apart) for name, text in documents.items())
@@ -512,7 +512,7 @@ def column_digests(store: LedgerStore, asked: AskedRelease) -> dict[str, str]:
 
 
 def _asked_in(connection: Connection, found: StoredApproval) -> ReleaseRequest | None:
-    """What a request asks: as it was written down, or, once it is answered, as its release says it."""
+    """Return what a request asks: as it was written down, or, once it is answered, as its release says it."""
     document = approvals.document_of(connection, found.id)
     if document is None and found.state == "answered":
         release = releases.find_release(connection, found.id)
@@ -537,7 +537,7 @@ def _in_force(connection: Connection, asked: AskedRelease, *, now: datetime) -> 
 
 
 def _for_its_purpose(asked: AskedRelease, found: StoredApproval) -> AskedRelease:
-    """What is asked, with the purpose that it was approved for: that one is entered and published."""
+    """Return what is asked, with the purpose that it was approved for: that one is entered and published."""
     if asked.purpose not in (None, found.purpose):
         was = "without a purpose" if found.purpose is None else f"for the purpose {found.purpose!r}"
         raise Conflict(
@@ -562,7 +562,7 @@ def _require_few_open(connection: Connection, asked: AskedRelease, *, now: datet
 
 
 def _event(kind: Kind, *, actor: str, of: AccountState, auditor: str, identity: str, detail: dict[str, Any]) -> Event:
-    """What happened to a request; no balance changes by it."""
+    """Return what happened to a request; no balance changes by it."""
     return Event(
         kind, actor, population=of.dataset.population, dataset=of.dataset.name, auditor=auditor, subject=identity,
         cap=of.cap, account=of.account, detail=detail,
@@ -577,7 +577,7 @@ def _account(connection: Connection, found: StoredApproval) -> AccountState:
 
 
 def _state(connection: Connection, found: StoredApproval, *, now: datetime) -> ApprovalState:
-    """What has become of a request by now."""
+    """Return what has become of a request by now."""
     if found.state not in IN_FORCE:
         return found.state
     if not now < found.expires:
@@ -602,9 +602,7 @@ def _shown(connection: Connection, found: StoredApproval, *, now: datetime) -> A
 def _own(connection: Connection, *, auditor: str, dataset: str, identity: str) -> StoredApproval:
     found = approvals.find(connection, identity)
     if found is None or (found.auditor, found.dataset) != (auditor, dataset):
-        raise NotFound(
-            "You have no request for approval with that id about that dataset. List your requests to find the id."
-        )
+        raise NotFound("This dataset does not have a request of yours with that id. List your requests to find the id.")
     return found
 
 

@@ -51,10 +51,10 @@ class Priced(Protocol):
         """Draw as much noise as an answer gets, to see how long it takes; return the sizes of what it is about."""
 
     def work_ms(self, factors: Work) -> Work:
-        """How long the work on it is supposed to take at most, part by part, in milliseconds."""
+        """Return how long the work on it is supposed to take at most, part by part, in milliseconds."""
 
     def quote(self, version: int | None) -> QuoteBase:
-        """What its quote says, for a version of the records."""
+        """Return what its quote says, for a version of the records."""
 
     def answer(self, head: AnswerToRequest, engine: Counts) -> AnswerToRequest:
         """Count, add noise, and say what comes out behind what every release says.

@@ -54,7 +54,7 @@ class PricedBatch(BatchPrice):
         return Charge(stated, self.mechanism.rho_nano * len(self.classes))
 
     def quoted(self, groups: tuple[Group, ...], terms: AccountTerms) -> BatchQuote:
-        """What a quote and a release say of it, but for the counts.
+        """Return what a quote and a release say of it, but for the counts.
 
         Args:
             groups: Of the plan.
@@ -177,11 +177,11 @@ class PricedPlan:
         return (self.size,)
 
     def work_ms(self, factors: Work) -> Work:
-        """How long the work on it is supposed to take at most, part by part, in milliseconds."""
+        """Return how long the work on it is supposed to take at most, part by part, in milliseconds."""
         return work_ms(self.size, records_max=self.dataset.people_max, factors=factors)
 
     def quote(self, version: int | None) -> Quote:
-        """What its quote says."""
+        """Return what its quote says."""
         return Quote(
             dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
             batches=tuple(batch.quoted(self.groups, self.terms) for batch in self.batches), shares=self.dataset.shares,
@@ -240,15 +240,15 @@ def _refining(batch: PricedBatch, before: PricedBatch, quoted: BatchQuote, answe
     alike = {"cells", "epsilon", "delta"}  # what it cost was less, if it refined another
     if quoted.model_dump(exclude=alike) != answered.model_dump(exclude=alike):
         raise Conflict(
-            "The dataset's declaration changed after the release that `refines` names, so its noise is "
-            "no longer known. Send the request without `refines`."
+            "The dataset's declaration changed after the release that `refines` names, so its noise is not known "
+            "now. Send the request without `refines`."
         )
     answers = tuple(count for cell in answered.cells for count in cell.counts)
     return replace(batch, mechanism=refined_mechanism(batch.mechanism, before.mechanism, answers))
 
 
 def _band_cuts(schema: Schema, sensitive: Sequence[str]) -> list[int]:
-    """How often each column is cut whose bands are groups; once more where missing values are a group."""
+    """Return how often each column is cut whose bands are groups; once more where missing values are a group."""
     columns = [schema.by_name[name] for name in sensitive]
     return [len(column.bands_from) + column.nullable for column in columns if column.bands_from is not None]
 

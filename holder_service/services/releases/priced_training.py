@@ -110,7 +110,7 @@ class PricedTraining:
         return work_ms(*[step.size for step in self.steps], records_max=self.dataset.people_max, factors=factors)
 
     def quote(self, version: int | None) -> TrainingQuote:
-        """What its quote says."""
+        """Return what its quote says."""
         return TrainingQuote(
             dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
             steps=tuple(step.quoted(self.relation) for step in self.steps),

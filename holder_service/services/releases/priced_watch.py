@@ -129,7 +129,7 @@ class PricedWatch:
         return work_ms(self.size, records_max=self.dataset.people_max, factors=factors)
 
     def quote(self, version: int | None) -> WatchQuote:
-        """What its quote says."""
+        """Return what its quote says."""
         return WatchQuote(
             dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
             groups=self.plan.groups, sensitivity=self.sensitivity, noise=self._noise,
@@ -142,7 +142,7 @@ class PricedWatch:
         )
 
     def distance(self, engine: Counts) -> int:
-        """How many people lie between the records and the other verdict: at most 0 where it is the other one.
+        """Return how many people lie between the records and the other verdict: at most 0 where it is the other one.
 
         A true number: it goes into the mechanism and nowhere else.
 

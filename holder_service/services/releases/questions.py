@@ -51,19 +51,21 @@ class ChargedQuestion(ContractModel):
 
 
 def find_question(store: LedgerStore, sequence: int) -> ChargedQuestion | None:
-    """What an entry was charged for; `None` if it answered nothing."""
+    """Return what an entry was charged for; `None` if it answered nothing."""
     return store.look_up(_find, sequence)
 
 
 def question_of(store: LedgerStore, sequence: int) -> ChargedQuestion:
-    """What an entry was charged for.
+    """Return what an entry was charged for.
 
     Raises:
         NotFound: There is no such entry, or it answered nothing.
     """
     found = find_question(store, sequence)
     if found is None:
-        raise NotFound(f"Entry {sequence} of the ledger has no release. Name an entry of the kind charge or rehearsal.")
+        raise NotFound(
+            f"Entry {sequence} of the ledger does not contain a release. Name an entry of the kind charge or rehearsal."
+        )
     return found
 
 

@@ -57,16 +57,16 @@ def find(connection: Connection, plan: Plan, dataset: Dataset, *, auditor: str) 
     stored = releases.find_own(connection, str(plan.refines), auditor=auditor, dataset=dataset.name, kind=plan.kind)
     if stored is None:
         raise NotFound(
-            "You have no release with the id that `refines` names about that dataset. Only answers to "
+            "This dataset does not have a release of yours with the id that `refines` names. Only answers to "
             "your own plans can be refined."
         )
     if _was_answered(connection, plan, dataset, auditor=auditor):
         return Refined.of(stored)
     if stored.version != dataset.version:
         raise VersionGone(
-            f"The release that `refines` names is about version {stored.version} of dataset "
-            f"{dataset.name!r}, which is no longer current, so it cannot be refined. Send the request "
-            "without `refines` for the current version."
+            f"The release that `refines` names is about version {stored.version} of dataset {dataset.name!r}, "
+            "which was replaced, so it cannot be refined. Send the request without `refines` for the current "
+            "version."
         )
     refined = Refined.of(stored)
     require_refinable(connection, refined)

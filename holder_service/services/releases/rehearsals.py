@@ -28,5 +28,5 @@ def rehearsed(dataset: Dataset, price: Loss) -> Rehearsed | None:
 
 
 def answered(dataset: Dataset, charge: Event) -> Event:
-    """What is entered for an answer: the charge, or that it was a rehearsal, which changes nobody's balance."""
+    """Return what is entered for an answer: the charge, or that it was a rehearsal, which changes nobody's balance."""
     return charge if dataset.rehearsal is None else replace(charge, kind="rehearsal", auditor=None, account=None)

@@ -111,7 +111,7 @@ def prepare(
         version = asked.version if asked.version is not None else declared.version
         if version is None:
             raise NoRecords(
-                f"Dataset {dataset!r} has no records: none were loaded yet, or it was retired. Ask the "
+                f"Dataset {dataset!r} does not have records: none were loaded yet, or it was retired. Ask the "
                 "holder's administrator."
             )
         pinned = asked.pinned(version)
@@ -294,7 +294,7 @@ def require_release(
     with store.database.read() as connection:
         stored = releases.find_own(connection, identity, auditor=auditor, dataset=dataset, kind=kind)
     if stored is None:
-        raise NotFound("You have no release with that id about that dataset. List your releases to find the id.")
+        raise NotFound("This dataset does not have a release of yours with that id. List your releases to find the id.")
     store.ensure_anchored(stored.sequence)
     return stored
 
@@ -312,7 +312,7 @@ def page(store: LedgerStore, *, auditor: str, dataset: str, kind: Kind, after: i
 
 
 def _detail(release: AskedRelease, approval: StoredApproval | None) -> dict[str, str | int | None]:
-    """What the entry of a charge says of what was asked, but for its identity; of most plans nothing.
+    """Return what the entry of a charge says of what was asked, but for its identity; of most plans nothing.
 
     Where it had to be approved it names the entry of the decision.
     """
@@ -344,9 +344,8 @@ def _require_current(dataset: Dataset, version: int | None) -> None:
         )
     if version != dataset.version:
         raise VersionGone(
-            f"Version {version} of dataset {dataset.name!r} is no longer current, and there is no "
-            "stored answer for this request. Send the request for the current version, or leave "
-            "`version` out."
+            f"Version {version} of dataset {dataset.name!r} is not the current version, and this request does not "
+            "have a stored answer. Send the request for the current version, or leave `version` out."
         )
 
 

@@ -131,7 +131,7 @@ def transparency_report(store: LedgerStore, dataset: str, *, organisation: str |
 
 
 def _meaning(population: Population, balance: Balance, dataset: Dataset, others: Sequence[Dataset]) -> Meaning:
-    """What was charged, and the reports of every column that may be counted as it is, asked for or not."""
+    """Return what was charged, and the reports of every column that may be counted as it is, asked for or not."""
     reported = {column.name: column for column in dataset.schema.columns} | {
         f"{column.name} in {other.name}": column for other in others for column in other.schema.columns
     }
@@ -154,7 +154,7 @@ def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterat
 
 
 def _reported(connection: Connection, charges: Sequence[Entry]) -> Iterator[ReportedRelease]:
-    """What is reported of each charge; the releases are read many at a time."""
+    """Yield what is reported of each charge; the releases are read many at a time."""
     for start in range(0, len(charges), READ_AT_ONCE):
         part = charges[start : start + READ_AT_ONCE]
         names = {entry.event.subject or "" for entry in part}

@@ -255,7 +255,7 @@ def _first(connection: Connection, watch: StoredWatch) -> int:
 def _head(
     kind: KindName, watch: StoredWatch, dataset: Dataset, version: int, relation: NeighbouringRelation
 ) -> AnswerToRequest:
-    """What a statement of a watch says before what it is about: it costs nothing."""
+    """Return what a statement of a watch says before what it is about: it costs nothing."""
     identity = statement_identity(kind, watch.id, auditor=watch.auditor, dataset=watch.dataset, version=version)
     return answer_head(
         dataset, identity=identity, version=version, auditor=watch.auditor, relation=relation, price=NO_LOSS
@@ -293,7 +293,7 @@ def _skip(
 
 
 def _detail(release: UnsignedRelease) -> dict[str, str | None]:
-    """What the entry of a statement says of it."""
+    """Return what the entry of a statement says of it."""
     return {"asked": release.kind, "watch": release.watch}
 
 
@@ -381,7 +381,7 @@ def shown(store: LedgerStore, *, auditor: str, dataset: str, identity: str) -> S
         if watch is not None and (watch.auditor, watch.dataset) == (auditor, dataset):
             [found] = _with_signed(connection, [watch])
     if found is None:
-        raise NotFound("You have no watch with that id about that dataset. List your watches to find the id.")
+        raise NotFound("This dataset does not have a watch of yours with that id. List your watches to find the id.")
     store.ensure_anchored(max([found.release.sequence, *(one.sequence for one in found.signed)]))
     return found
 

@@ -152,7 +152,7 @@ def read_list(folder: Path) -> BackUp | None:
 
 
 def faults(folder: Path, listed: BackUp) -> list[str]:
-    """Which files are not as they were listed."""
+    """Return which files are not as they were listed."""
     present = _files(folder)
     return [
         f"{name} is {'missing' if name not in present else 'damaged'}"

@@ -140,7 +140,7 @@ def _head(settings: Settings) -> LedgerPosition:
 
 
 def _missing_files(holder: Holder) -> list[str]:
-    """What the database names and the back-up lacks; values of derived columns are made again."""
+    """Return what the database names and the back-up lacks; values of derived columns are made again."""
     settings, missing = holder.settings, []
     for one in holder.store.look_up(datasets.every):
         wanted = [(settings.people, one.people_file)]
@@ -158,7 +158,7 @@ def _missing_files(holder: Holder) -> list[str]:
 
 
 def _opened(settings: Settings, offered: list[datasets.Dataset]) -> tuple[list[str], list[str]]:
-    """Which datasets' records were encoded by another version, and which are damaged."""
+    """Return which datasets' records were encoded by another version, and which are damaged."""
     load_again, damaged = [], []
     for one in offered:
         if one.version is None or one.records_file is None or not (settings.records / one.records_file).exists():

@@ -298,11 +298,11 @@ def replace_lost_key(settings: Settings, *, reason: str) -> SigningKey:
 def _require_set_up(database: Database, signer: Signer) -> None:
     """Whether tables and the private half of the signing key in force are there."""
     if not database.is_current():
-        raise NotInitialised("The database has no tables, or tables of another version. Run `holder init`.")
+        raise NotInitialised("The tables of the database are missing, or belong to another version. Run `holder init`.")
     with database.read() as connection:
         key_id = signing_keys.in_force(connection)
     if key_id is None:
-        raise NotInitialised("The holder has no signing key yet. Run `holder init`.")
+        raise NotInitialised("The holder does not have a signing key yet. Run `holder init`.")
     try:
         signer.folder.load(key_id)
     except FileNotFoundError:
@@ -337,7 +337,7 @@ def _watch_seals(settings: Settings) -> WatchSeals:
 
 
 def sealing(seals: WatchSeals) -> Seal:
-    """What seals the watches of an earlier version, which kept them in clear."""
+    """Return what seals the watches of an earlier version, which kept them in clear."""
     return lambda watch, threshold, changed: seals.seal(watch, SealedState(threshold, changed))
 
 

@@ -65,7 +65,7 @@ def _open_accounts(connection: Connection) -> list[OpenAccount]:
 
 
 def _looser_limits(connection: Connection, since: datetime) -> list[LooserLimit]:
-    """What officers loosened since a time, about people whom audits may be about."""
+    """Return what officers loosened since a time, about people whom audits may be about."""
     audited = {one.population for one in datasets.every(connection) if not one.retired and one.rehearsal is None}
 
     def entered(kind: Kind) -> list[Entry]:

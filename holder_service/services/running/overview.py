@@ -101,7 +101,7 @@ def entry(store: LedgerStore, sequence: int) -> Entry:
 
 
 def store_state(store: LedgerStore) -> StoreState:
-    """Where ledger and anchor stand.
+    """Return where ledger and anchor stand.
 
     Raises:
         Unavailable: One of them does not answer.

@@ -162,7 +162,7 @@ def _require_no_more(manifest: Manifest, files: Mapping[str, bytes], receipts: M
 
 
 def _computed_again(bundle: Path, keys: Path) -> dict[str, str | None]:
-    """What the auditor's own program could not compare of each audit and training; it makes every figure again.
+    """Return what the auditor's own program could not compare of each audit and training; it makes every figure again.
 
     The holder knows the auditor by its interface alone, here by its command line.
     """
@@ -185,5 +185,5 @@ def _computed_again(bundle: Path, keys: Path) -> dict[str, str | None]:
     for fault in faults:
         raise UnpublishableBundle(fault)
     if not found["ok"]:
-        raise UnpublishableBundle("There is no audit in it.")
+        raise UnpublishableBundle("It does not contain an audit.")
     return {one["name"]: one["remark"] for one in checks}

@@ -77,7 +77,7 @@ def _declare(
     before = datasets.find_dataset(connection, name)
     people_of_real = datasets.find_population(connection, real.population)
     if people_of_real is None:
-        raise RuntimeError(f"Dataset {of!r} has no population.")
+        raise RuntimeError(f"Dataset {of!r} does not have a population.")
     after = Dataset(
         name=name, population=name, records_max=real.records_max, schema=real.schema, retired=False, version=None,
         version_last=before.version_last if before else 0,
@@ -145,7 +145,7 @@ def _enter(transaction: Transaction, actor: str, after: Dataset, population: Pop
 
 
 def _words(real: DatasetMetadata, rehearsal: Dataset) -> DatasetMetadata:
-    """What people read of a rehearsal: the real columns' words, and that nobody in it exists."""
+    """Return what people read of a rehearsal: the real columns' words, and that nobody in it exists."""
     of = rehearsal.rehearsal_of
     title = f"Rehearsal of {real.title or of}: invented people"
     return DatasetMetadata(

@@ -91,7 +91,7 @@ class Measured:
         return third - first
 
     def modelled_ms(self) -> Work:
-        """What the deadlines suppose for a dataset that is declared as large as this one is."""
+        """Return what the deadlines suppose for a dataset that is declared as large as this one is."""
         return _modelled_ms(self.sizes, self.records)
 
 
@@ -135,12 +135,12 @@ def measure(
 
 
 def plans_measured(registers: int) -> int:
-    """How many plans and trainings `measure` yields for some sizes of register."""
+    """Return how many plans and trainings `measure` yields for some sizes of register."""
     return registers * (len({**plans(), **trainings()}) + len(of_rows(plans())))
 
 
 def factors(found: Sequence[Measured]) -> Work:
-    """How this machine compares with the model, part by part.
+    """Return how this machine compares with the model, part by part.
 
     Each part's factor is the largest ratio of measured median to model over all plans, with a margin; starting and
     counting, of which the sum is measured, are told apart by `_starting_and_counting`. The pauses are what the slowest

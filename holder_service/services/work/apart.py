@@ -67,7 +67,7 @@ class TurnLock:
                 self._next()
 
     def waiting(self, name: str) -> tuple[threading.Event, ...]:
-        """What a name waits for."""
+        """Return what a name waits for."""
         with self._guard:
             return self._waiting.of(name)
 

@@ -31,7 +31,7 @@ def plans() -> dict[str, ReleaseRequest]:
         "everybody, laplace": _plan([[]], laplace),
         "1024 leaves, laplace": _plan(_leaves(1024, rng), laplace),
         "48 overlapping cells": _plan([[]] * 48, laplace),
-        "512 rules that are no tree": _plan(unordered, laplace, cells=1),
+        "512 rules that are not a tree": _plan(unordered, laplace, cells=1),
     }
     for leaves, mechanism in itertools.product((2, 64), mechanisms):
         plans[f"{leaves} leaves, {mechanism['name']}"] = _plan(_leaves(leaves, rng), mechanism)

@@ -194,7 +194,7 @@ def look(visit: AdministratorVisit, form: CheckedForm) -> Response:
     shared = f"{found.people_from} to {found.people_below} person keys" if found.people_from else "few keys or none"
     missing = f" Not compared until loaded again: {', '.join(found.not_compared)}." if found.not_compared else ""
     if found.without_keys:
-        missing += f" Aggregate tables have no keys to compare: {', '.join(found.without_keys)}."
+        missing += f" Aggregate tables do not have keys to compare: {', '.join(found.without_keys)}."
     text = f"{both} have {shared} in common; {found.charged} was charged to each.{missing}"
     return visit.done(f"{ROOT}/datasets", text)
 
@@ -264,7 +264,7 @@ def _found(visit: Visit, name: str) -> tuple[PopulationState, Dataset]:
 
 
 def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration:
-    """What an administrator would declare to get the dataset as it is."""
+    """Return what an administrator would declare to get the dataset as it is."""
     return DatasetDeclaration(
         person_key=dataset.schema.person_key,
         people=dataset.schema.people,

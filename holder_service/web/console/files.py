@@ -63,7 +63,7 @@ async def receive_form(
 
 
 def format_of(fields: Mapping[str, str]) -> RecordFormat:
-    """How files are written, as the fields of their form say; words stand with blanks between them.
+    """Return how files are written, as the fields of their form say; words stand with blanks between them.
 
     Raises:
         ValidationError: It is not as a format can be.

@@ -142,7 +142,7 @@ def record_restore(visit: AdministratorVisit, form: CheckedForm) -> Response:
 
 
 def _filter(filters: Mapping[str, str]) -> EntryFilter:
-    """What the texts mean.
+    """Return what the texts mean.
 
     Raises:
         InvalidRequest: The kind is unknown, or a time is not one.

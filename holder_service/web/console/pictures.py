@@ -105,7 +105,7 @@ def spending_chart(points: Sequence[tuple[datetime, Balance]], now: datetime, *,
 
 
 def _amount(loss: Loss) -> int:
-    """What is added up, in units of 10⁻⁹: never the ε that ρ is read as."""
+    """Return what is added up, in units of 10⁻⁹: never the ε that ρ is read as."""
     return loss.epsilon_nano if loss.rho_nano is None else loss.rho_nano
 
 

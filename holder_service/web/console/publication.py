@@ -42,7 +42,7 @@ class ShownAnswer:
 
     @classmethod
     def of(cls, answer: PublishedAnswer) -> "ShownAnswer":
-        """What is shown of a checked answer."""
+        """Return what is shown of a checked answer."""
         figures, event = answer.figures, answer.entry.event
         training = figures.get("training")
         asked = figures if training is None else training

@@ -85,7 +85,7 @@ class Visit:
         return response
 
     def _marks(self) -> dict[str, str]:
-        """What stands beside a section's name: how many requests wait for an approval, if any do."""
+        """Return what stands beside a section's name: how many requests wait for an approval, if any do."""
         try:
             number = len(approvals.waiting(self.store))
         except HolderError:  # a page that says so is shown without
@@ -93,7 +93,7 @@ class Visit:
         return {"approvals": f"{number} {'waits' if number == 1 else 'wait'}"} if number else {}
 
     def notices(self) -> tuple[Notice, ...]:
-        """What to act on now."""
+        """Return what to act on now."""
         return notices.now_of(self.store, self.holder.settings.thresholds)
 
     def done(self, path: str, text: str, *, good: bool = True) -> Response:
@@ -164,7 +164,7 @@ class ConsoleRoute(APIRoute):
 
 
 def visitor(request: Request, holder: TheHolder) -> Visit:
-    """Who visits.
+    """Return who visits.
 
     Raises:
         LogInNeeded: Nobody who is logged in; or the key that opened the session is no longer in force.

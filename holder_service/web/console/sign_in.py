@@ -104,7 +104,7 @@ async def log_out_at_provider(request: Request, holder: TheHolder) -> Response:
 
 
 def _begun(request: Request, holder: Holder) -> tuple[str, datetime]:
-    """Where to go on to after a sign-in that this browser began, and until when it may be completed.
+    """Return where to go on to after a sign-in that this browser began, and until when it may be completed.
 
     Raises:
         RefusedToken: It began none, or too long ago.

@@ -28,7 +28,7 @@ _NO_WORDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def beside(name: str | None, words: str | None) -> str:
-    """What people read of something, and its technical name, always: "Frau Müller (edoeb)"."""
+    """Return what people read of something, and its technical name, always: "Frau Müller (edoeb)"."""
     return f"{_isolated(words)} ({name})" if words else name or ""
 
 
@@ -39,7 +39,7 @@ def _isolated(words: str) -> str:
 
 
 def summary_facts(summary: RequestSummary, words: DatasetMetadata) -> list[SummaryFact]:
-    """What holds for all parts of a request: the sensitive columns first, by their titles."""
+    """Return what holds for all parts of a request: the sensitive columns first, by their titles."""
     titles = {name: column.title for name, column in words.columns.items()}
     columns = ", ".join(beside(name, titles.get(name)) for name in summary.sensitive)
     return [("Sensitive columns", columns), *summary.facts]
@@ -55,7 +55,7 @@ def what_happened(event: Event, display_names: Mapping[str, str] = _NO_WORDS) ->
 
 
 def _marked(event: Event, sentence: str) -> str:
-    """What is said of an entry, and that it is about a rehearsal, if it is."""
+    """Return what is said of an entry, and that it is about a rehearsal, if it is."""
     of = event.detail.get("rehearsal_of")
     return sentence if of is None else f"Rehearsal of {of}: {sentence}"
 

@@ -63,7 +63,7 @@ class Authentication:
         await self._app(scope, receive, send)
 
     async def _caller(self, shown: str) -> Caller:
-        """Who calls, by a key or a token."""
+        """Return who calls, by a key or a token."""
         if self._holder.provider is None or shown.startswith(KEY_BEGINS):
             return await self._keys.do_soon(authenticate, self._holder.store, shown)
         try:
@@ -73,7 +73,7 @@ class Authentication:
             raise
 
     async def _metrics_caller(self, shown: str) -> Caller:
-        """Who asks for the metrics: while the store is away, whoever was admitted within the last minutes.
+        """Return who asks for the metrics: while the store is away, whoever was admitted within the last minutes.
 
         What the process counted says nothing of records, and an outage is when it is worth most.
         """

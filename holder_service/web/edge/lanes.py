@@ -61,7 +61,7 @@ class FairLane:
 
 
 async def outcome(queued: Future[T]) -> T:
-    """What became of something that waits for its turn, such as for the ledger.
+    """Return what became of something that waits for its turn, such as for the ledger.
 
     Raises:
         Unavailable: Its turn did not come in time, and nothing was done. Else whatever it raised.

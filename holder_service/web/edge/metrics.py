@@ -170,7 +170,7 @@ class _HolderState:
         )
 
     def _notices(self) -> GaugeMetricFamily:
-        """How many notices of each kind; of caps, which are in other gauges too, with the population's name."""
+        """Return how many notices of each kind; of caps, which are in other gauges too, with the population's name."""
         text = "Notices of now, as GET /v1/admin/notices lists them."
         gauge = GaugeMetricFamily("holder_notices", text, labels=["kind", "population"])
         of_caps = ("cap-missing", "cap-spent")

@@ -130,7 +130,7 @@ def _flattened(error: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _each(error: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], str]]:
-    """Where a fault is, and what would fit; of one that names several, each."""
+    """Yield where a fault is, and what would fit; of one that names several, each."""
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, UnfitMetadata):
         yield from (((*error["loc"], "metadata", path), _shortened(why)) for path, why in cause.faults)
@@ -139,7 +139,7 @@ def _each(error: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], str]]:
 
 
 def http_problem(request: Request, error: Any) -> Response:
-    """What the framework refuses itself: unknown paths and methods, and requests that it cannot read."""
+    """Return what the framework refuses itself: unknown paths and methods, and requests that it cannot read."""
     code, detail = {
         404: ("not-found", "This path does not exist. /openapi.json lists the paths."),
         405: ("method-not-allowed", "This path does not support that method. /openapi.json lists the methods."),

@@ -104,6 +104,6 @@ class RateLimits:
 
 
 def _digest_of_key(scope: Scope) -> str:
-    """What a key is remembered by; requests that send several or none have one in common."""
+    """Return what a key is remembered by; requests that send several or none have one in common."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     return hashlib.sha256(sent[0] if len(sent) == 1 else b"").hexdigest()

@@ -137,7 +137,7 @@ def _load_url(holder: Holder, *, actor: str, dataset: str, source: RecordsUrl, c
 
 
 def _followed(holder: Holder, *, actor: str, dataset: str) -> AbstractContextManager[Report]:
-    """Whom a load reports to, so that administrators see how far it is."""
+    """Return whom a load reports to, so that administrators see how far it is."""
     return followed(holder.files.incoming, dataset=dataset, actor=actor, began=holder.store.clock())
 
 

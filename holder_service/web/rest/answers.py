@@ -60,7 +60,7 @@ class ReleaseList(ContractModel):
 
 
 def summaries(found: Iterable[ListedRelease]) -> tuple[ReleaseSummary, ...]:
-    """What a list shows of each."""
+    """Return what a list shows of each."""
     return tuple(ReleaseSummary.model_validate(one, from_attributes=True) for one in found)
 
 
@@ -142,7 +142,7 @@ class ShownKey(ContractModel):
 
     @classmethod
     def of(cls, issued: IssuedKey) -> Self:
-        """What is shown of a key that was issued."""
+        """Return what is shown of a key that was issued."""
         return cls(auditor=issued.account, key_id=issued.key_id, key=issued.text)
 
 
@@ -177,7 +177,7 @@ class ListedAccount(ContractModel):
 
     @classmethod
     def of(cls, account: Account, keys: list[ApiKey]) -> Self:
-        """What is shown of an account."""
+        """Return what is shown of an account."""
         return cls.model_validate(
             {
                 "auditor": account.name, "role": account.role, "created": account.created,
@@ -252,7 +252,7 @@ class LoadList(ContractModel):
 
     @classmethod
     def of(cls, found: Iterable[LoadState]) -> Self:
-        """What is shown of some loads."""
+        """Return what is shown of some loads."""
         return cls(
             loads=tuple(
                 ListedLoad(actor=one.actor, began=one.began, phase=one.phase, percent=one.percent) for one in found
@@ -353,7 +353,7 @@ class ShownVerification(ContractModel):
 
     @classmethod
     def of(cls, found: Verification) -> Self:
-        """What is shown of a verification."""
+        """Return what is shown of a verification."""
         return cls(
             intact=found.intact, entries=found.entries, head=found.head, broken_at=found.broken_at, reason=found.reason
         )

@@ -89,7 +89,7 @@ REFINING: Final = ".refining"
 
 
 def refusals(*codes: str) -> dict[str, Any]:
-    """What a call documents whose own refusals these are."""
+    """Return what a call documents whose own refusals these are."""
     return {REFUSALS: codes}
 
 
@@ -149,7 +149,7 @@ def _complete(path: str, operation: dict[str, Any], example: dict[str, Any]) -> 
 
 
 def _described(answer: dict[str, Any], schemas: dict[str, Any]) -> str:
-    """What an answer is: as its type is described."""
+    """Return what an answer is: as its type is described."""
     named = [form["schema"].get("$ref", "").removeprefix(REF) for form in answer.get("content", {}).values()]
     return next((schemas[name]["description"] for name in named if name), "It is done.")
 

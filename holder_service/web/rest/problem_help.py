@@ -13,9 +13,9 @@ class Help(NamedTuple):
 
 HELP: Final[Mapping[str, Help]] = {
     "unauthenticated": Help(
-        "The call has no key, or its key is unknown, withdrawn or expired, or its account is "
-        "disabled. Or its token does not come from the identity provider, is not for this holder, "
-        "or is not valid at this time.",
+        "The call does not have a key, or its key is unknown, withdrawn or expired, or its account is disabled. "
+        "Or its token does not come from the identity provider, is not for this holder, or is not valid at this "
+        "time.",
         "Send the key as `Authorization: Bearer <key>`. A new one comes from the holder's administrator, a new token "
         "from your identity provider.",
     ),
@@ -87,7 +87,7 @@ HELP: Final[Mapping[str, Help]] = {
         "request, or talk to the holder, who can change the decision.",
     ),
     "version-gone": Help(
-        "The plan names a version of the records that was replaced, and there is no stored answer for that version.",
+        "The plan names a version of the records that was replaced, and that version does not have a stored answer.",
         "Request the current version, which `GET /v1/datasets/{dataset}` shows. This is another "
         "plan with its own price.",
     ),

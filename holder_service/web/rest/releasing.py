@@ -35,8 +35,9 @@ REFUSALS: Final = (
 Purpose = Annotated[
     Words | None,
     Query(
-        description="What it is asked for, in one line: entered into the ledger with the charge, and published with "
-        "the dataset's report. It is no part of what is asked: the same is answered again whatever it says.",
+        description="The purpose of the request, in one line. It is entered into the ledger with the charge, and "
+        "published with the dataset's report. It is not part of the request's identity: another "
+        "purpose gets the same answer.",
         examples=["Yearly audit of the loan model, § 12"],
     ),
 ]

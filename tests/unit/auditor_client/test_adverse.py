@@ -153,5 +153,5 @@ def test_a_column_of_decisions_declares_its_kind() -> None:
 )
 def test_errors_of_the_other_kind_of_decision_are_refused(metric: str, intervention: str) -> None:
     asked = AuditRequest(sensitive=("sex",), epsilon="1", metrics=(metric,)).changed(intervention=intervention)
-    with pytest.raises(QuestionRefused, match=f"this one is {intervention}"):
+    with pytest.raises(QuestionRefused, match=f"this decision is {intervention}"):
         of_intervention(asked, LOANS)

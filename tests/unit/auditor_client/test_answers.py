@@ -49,7 +49,7 @@ def test_every_strategy_measures_every_rate(strategy: str, metrics: tuple[str, .
 
 @pytest.mark.parametrize("metric", OF_REFUSED)
 def test_the_papers_strategy_refuses_rates_among_the_refused(metric: str) -> None:
-    with pytest.raises(QuestionRefused, match="does not count the refused"):
+    with pytest.raises(QuestionRefused, match="does not count refused people"):
         question(strategy="pafer", metrics=[metric])
 
 

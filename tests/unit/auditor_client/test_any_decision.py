@@ -139,7 +139,7 @@ def test_a_tree_may_name_linked_columns_and_a_score_may_not() -> None:
 
     document = {"kind": "terms", "precision": "float64", "terms": [{"columns": ["points"], "slope": 1, "missing": 0}]}
     column = DerivedColumn.model_validate({"name": "score", "type": "number", "from": {"score": document}})
-    with pytest.raises(ModelRefused, match="only a tree may name linked ones"):
+    with pytest.raises(ModelRefused, match="only a tree may use linked columns"):
         asked(ReadModel(above("score", 1, favourable=("yes", "no")), (column,)))
 
 
@@ -160,15 +160,15 @@ def test_a_score_may_be_missing_and_who_has_none_is_outside() -> None:
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "nothing": (None, {}, "Give a model"),
-    "both": (FOUR_LEAVES, {"decision": "citizen"}, "one of the two"),
+    "nothing": (None, {}, "Give either a model"),
+    "both": (FOUR_LEAVES, {"decision": "citizen"}, "not both"),
     "no such column": (None, {"decision": "height"}, "link them first"),
     "a sensitive column": (None, {"decision": "sex"}, "sensitive"),
     "a sensitive label": (FOUR_LEAVES, {"label": "sex"}, "sensitive"),
-    "a label of numbers": (FOUR_LEAVES, {"label": "age"}, "a label is boolean"),
+    "a label of numbers": (FOUR_LEAVES, {"label": "age"}, "a label must be boolean"),
     "no such label": (FOUR_LEAVES, {"label": "height"}, "`label`"),
-    "a number without a threshold": (None, {"decision": "age"}, "say above which"),
-    "a threshold of no number": (None, {"decision": "citizen", "above": 1}, "holds no numbers"),
+    "a number without a threshold": (None, {"decision": "age"}, "Give the number above which"),
+    "a threshold of no number": (None, {"decision": "citizen", "above": 1}, "does not have numbers"),
     "a threshold that is none": (None, {"decision": "age", "above": float("nan")}, "finite"),
     "no favourable value": (
         None,
@@ -177,8 +177,8 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     ),
     "an unknown value": (None, {"decision": "decision", "favourable": ["Granted"]}, "granted, later, refused"),
     "all values": (None, {"decision": "citizen", "favourable": ["true", "false"]}, "but not all"),
-    "values of a number": (None, {"decision": "age", "above": 1, "favourable": ["1"]}, "say above which"),
-    "inputs of no model": (None, {"decision": "citizen", "columns": ["age"]}, "leave `columns` out"),
+    "values of a number": (None, {"decision": "age", "above": 1, "favourable": ["1"]}, "Give the number above which"),
+    "inputs of no model": (None, {"decision": "citizen", "columns": ["age"]}, "Leave `columns` out"),
     "a threshold of a tree": (FOUR_LEAVES, {"above": 0.5}, "leave the lists out"),
 }
 
@@ -297,7 +297,7 @@ def test_a_linked_column_that_the_holder_lost_is_to_be_linked_again(auditor: Aud
     linked = auditor.link(DECISIONS, "register", name="decision")
     del holder.columns[linked.id]
 
-    with pytest.raises(QuestionRefused, match="link its values again"):
+    with pytest.raises(QuestionRefused, match="Link its values again"):
         auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="decision", favourable=["granted"])
     assert holder.count("POST", "/quotes") == 0
 
@@ -366,7 +366,7 @@ def test_reports_speak_of_what_was_audited(auditor: Auditor) -> None:
     for audit, words in (
         (linked, "The decisions in the column “decision”, linked by the auditor."),
         (declared, "The decisions in the column “citizen”, as the holder’s records have it."),
-        (model, "A logistic model. Nothing was there that it could be compared with."),
+        (model, "A logistic model. It was not compared with another reading of the same model."),
         (tree, "A decision tree, given as it is."),
     ):
         assert words in audit.summary()
@@ -382,10 +382,11 @@ def test_reports_speak_of_what_was_audited(auditor: Auditor) -> None:
         assert ("the tree" in audit.to_html().lower()) == (audit is tree)
         assert ("the model" in audit.to_html().lower()) == (audit is model)
     assert linked.summary().startswith("Among the people with a decision in the register, the column")
+    assert linked.view.data.headline.count("people with a decision") == 1, "said once, with the verdict"
     assert declared.summary().startswith("Among the people in the register, the column")
     assert "within the scope" not in linked.to_html(), "nobody asked for one"
-    assert "no value in “decision” is not counted" in linked.to_html()
-    assert "is not counted" not in declared.to_html()
+    assert "People without a value in “decision” are not counted" in linked.to_html()
+    assert "are not counted" not in declared.to_html()
     assert "provenance" not in tree.to_document()
     assert linked.to_document()["columns"] == linked.plan.columns
     assert linked.plan.columns is not None
@@ -450,8 +451,8 @@ def test_the_scope_that_was_asked_for_is_said(auditor: Auditor) -> None:
         (
             Provenance("a linear model", "x", "scikit-learn", 4000, 1, 2e-15, 1e-16),
             (
-                "A linear model, read but for rounding: 1 of 4 000 probes are decided otherwise. Scores differ by at "
-                "most 1e\N{MINUS SIGN}16; rounding may make 2e\N{MINUS SIGN}15."
+                "A linear model, read exactly except for rounding: 1 of 4 000 probes are decided differently. Scores "
+                "differ by at most 1e\N{MINUS SIGN}16; rounding may make 2e\N{MINUS SIGN}15."
             ),
         ),
     ],
@@ -475,7 +476,9 @@ def test_linked_decisions_that_match_almost_nobody_are_said_to_be_few(auditor: A
     few = of_a_register(linked, 10_000_000)
     people = next(fact.text for fact in few.view.data.facts if fact.term == "People with a decision")
     assert f"The figures are about few people: {people}." in few.view.data.headline
-    assert any(f"is shown to have a linked decision: {people}." in one for one in few.view.data.warnings)
+    assert any(
+        f"linked decision for hardly anybody in the register: {people}." in one for one in few.view.data.warnings
+    )
     auditor.link(DECISIONS[["id"]].assign(points=[1.0, 2.0, float("nan")]), "register", name="points")
     within = auditor.audit(decision="decision", favourable=["granted"], by="education", **common)
     bands = auditor.audit(decision="points", edges=(1.5, 2.5), above=1.5, **common)
@@ -497,7 +500,7 @@ def test_rates_above_thresholds_are_no_pass_where_being_below_may_be_a_burden(au
     for intervention, said in (("assistive", False), ("punitive", True), (None, True)):
         found = auditor.audit(decision="points", above=1.5, intervention=intervention, **asked)
         assert found.view.data.scores is not None
-        assert ("if being below is a burden" in found.view.data.scores.conclusion) == said
+        assert ("If being below is a burden" in found.view.data.scores.conclusion) == said
 
 
 def test_both_outcomes_are_followed_where_nobody_said_which_counts(auditor: Auditor) -> None:

@@ -42,8 +42,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "packed data that are broken": (_broken, "as a zip file"),
     "encrypted": (_encrypted, "packed in another way"),
     "packed in another way": (lambda path: _written(path, zipfile.ZIP_LZMA), "packed in another way"),
-    "a file twice": (_twice, "is in it twice"),
-    "a small file that grows": (lambda path: _written(path, content=bytes(BYTES_MAX + 1)), "unpacked it has more than"),
+    "a file twice": (_twice, "twice, or packed"),
+    "a small file that grows": (lambda path: _written(path, content=bytes(BYTES_MAX + 1)), "it has more than"),
     "another zip file": (_written, "its manifest cannot"),
     "not there": (lambda _: None, "as a zip file"),
 }

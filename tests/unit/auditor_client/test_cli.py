@@ -247,7 +247,7 @@ def test_a_plan_of_a_punitive_decision_says_the_true_ratios_as_the_report_will(r
     assert [row[0] for row in rows] == sorted((row[0] for row in rows), key=float, reverse=True)
     assert rows[-1][0] == "1.00"
     assert float(rows[0][0]) > 1.25
-    assert "The rates that are compared are those of the prediction “False”." in planned.out
+    assert "The compared rates are those of the prediction “False”." in planned.out
 
 
 def test_two_models_are_not_compared_within_strata(run: Command, model: Path) -> None:
@@ -261,7 +261,7 @@ def test_two_models_are_not_compared_within_strata(run: Command, model: Path) ->
 def test_a_plan_begins_with_what_is_not_known_of_the_people(run: Command, model: Path) -> None:
     unknown, known = run("plan", model, *QUESTION), run("plan", model, *QUESTION, "--people", "442")
 
-    assert unknown.out.startswith("How many people the dataset is about is not known, so 10")
+    assert unknown.out.startswith("The number of people in the dataset is not known. The forecast assumes 10")
     assert "With 1" in unknown.out.splitlines()[0]
     assert known.out.startswith("The interval of the statistical parity ratio is expected to be ")
     assert "true ratio" in known.out
@@ -408,7 +408,7 @@ def test_receipts_that_the_ledger_lost_are_an_error(run: Command, model: Path, h
 
 BAD_INPUT = {
     "no such model": (["audit", "none.skops", *QUESTION], "none.skops"),
-    "a directory as model": (["audit", ".", *QUESTION], "is no file"),
+    "a directory as model": (["audit", ".", *QUESTION], "is not a file"),
     "a pickle as model": (["audit", "PICKLE", *QUESTION], "is a pickle"),
     "no such strategy": (["plan", "MODEL", *QUESTION, "--strategy", "guess"], "guess"),
     "no such estimator": (["audit", "MODEL", *QUESTION, "--estimator", "guess"], "guess"),
@@ -438,7 +438,7 @@ BAD_INPUT = {
     "neither epsilon nor a width": (["plan", "MODEL", *QUESTION[:4], "--columns", "age"], "either --epsilon"),
     "an array's model without columns": (["plan", "MODEL", *QUESTION[:6], *GOOD], "with --columns."),
     "a report that cannot be written": (["audit", "MODEL", *QUESTION, "--report", "/none/report.html"], "/none"),
-    "no receipts": (["verify", "/none/receipts"], "no receipts directory"),
+    "no receipts": (["verify", "/none/receipts"], "/none/receipts does not exist"),
     "a key file that is not there": (["datasets", "--key-file", "/none/key"], "/none/key"),
     "a configuration that is not there": (["datasets", "--config", "/none/auditor.toml"], "/none/auditor.toml"),
     "an address that is none": (["datasets", "--holder-url", "holder"], "address"),
@@ -550,4 +550,7 @@ def test_an_interruption_is_clean(holder: SimulatedHolder, tmp_path: Path) -> No
     go_on.set()
 
     assert process.returncode == 130
-    assert (out, err) == ("", "Stopped. What was charged is answered again at no cost.\n")
+    assert (out, err) == (
+        "",
+        "Stopped. Repeat the command to get an answer that was already charged, at no further cost.\n",
+    )

@@ -287,5 +287,5 @@ def test_a_fault_of_the_desk_is_a_page(asked: AskedDesk) -> None:
     found = asked.ask("GET", asked.root, raises=False)
 
     assert found.status_code == 500
-    assert "That is a fault of this program: please report it." in found.text
+    assert "This is a bug: please report it." in found.text
     assert "content-security-policy" in found.headers

@@ -153,4 +153,4 @@ def test_a_provider_that_says_no_or_is_down_is_reported(signing: SignInDesk) -> 
     signing.ask("GET", f"{signing.desk.door.root}/sign-in")
     signing.provider.answers = False
     down = signing.send("/sign-in", issuer=signing.provider.issuer)
-    assert "does not answer as it has to" in down.text or "publishes no description" in down.text
+    assert "did not answer as expected" in down.text or "does not publish the description" in down.text

@@ -225,7 +225,7 @@ def test_an_exponential_answer_shows_the_rates_and_says_why_no_shares(strategy: 
     assert result.ratio.value == pytest.approx(true_ratio(FOUR_LEAVES), abs=0.05)
     assert (data.bars, document["attribution"]) == (None, None)
     for shown in (data.no_bars, document["attribution_refused"], result.summary()):
-        assert "ask rule by rule with the mechanism laplace or gaussian" in shown
+        assert "Ask for each rule with the mechanism laplace or gaussian" in shown
     assert f"<p>{escape(data.no_bars)}</p>" in result.to_html()
     assert data.no_bars not in (german := result.to_html(language="de"))
     assert "Regel für Regel mit dem Mechanismus laplace oder gaussian" in german
@@ -309,7 +309,8 @@ def test_a_figure_of_no_selection_rates_has_no_verdict_and_its_difference_first(
     assert [document["metrics"][name]["threshold"] for name in result.metrics] == [None, 0.8]
     assert 0 < headline.index("percentage points (95") < headline.index("a ratio of")
     assert not any(word in headline for word in ("meets", "fails", "four-fifths"))
-    assert "There is no verdict: the four-fifths rule is about selection rates" in result.summary()
+    assert f"label “{result.question.label.name}”" in headline if result.question.label else False
+    assert "The audit does not give a verdict: the four-fifths rule is about selection rates" in result.summary()
     assert [figure.name.split()[-1] for figure in audit_data(result).sections[0].figures[:2]] == ["difference", "ratio"]
     assert [figure.name.split()[-1] for figure in audit_data(result).sections[1].figures] == ["ratio", "difference"]
     page = result.to_html()
@@ -382,7 +383,7 @@ def test_the_outlook_says_what_more_budget_would_buy() -> None:
     widths = [outlook.now, *(one.width for one in outlook.curve)]
     assert widths == sorted(widths, reverse=True)
     assert "would be about" in page
-    assert "What is left, ε = 0.35" in page
+    assert "The remaining budget, ε = 0.35" in page
 
 
 IN_RHO = LOANS.model_copy(update={"account": AccountTerms("zcdp", 1000), "mechanisms": ("laplace", "gaussian")})
@@ -400,8 +401,8 @@ def test_what_is_left_in_rho_pays_what_costs_no_more_rho(left_nano: int, afforda
     assert outlook is not None
     assert curve is not None
     assert (outlook.affordable and outlook.affordable.amount) == (affordable and {"epsilon": affordable})
-    assert ("does not suffice" in curve.words) == (affordable is None)
-    assert ("What is left, ρ = 0." in curve.words) == (affordable is not None)
+    assert ("is too small" in curve.words) == (affordable is None)
+    assert ("The remaining budget, ρ = 0." in curve.words) == (affordable is not None)
 
 
 def test_what_was_asked_in_rho_is_compared_with_larger_rho() -> None:

@@ -113,7 +113,7 @@ def test_all_categories_can_be_listed() -> None:
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "no key": (pd.DataFrame({"decision": [1]}), {}, "no column 'id' with the person keys"),
+    "no key": (pd.DataFrame({"decision": [1]}), {}, "do not have the column 'id' with the person keys"),
     "no value": (pd.DataFrame({"id": [1], "a": [1], "b": [1]}), {}, "'decision' with the values.* 'a', 'b'"),
     "nothing but keys": (pd.DataFrame({"id": [1]}), {}, "columns are none"),
     "the key as value": (frame([1]), {"value": "id"}, "'id' with the values"),

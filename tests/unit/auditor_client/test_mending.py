@@ -221,7 +221,7 @@ def test_equalized_odds_have_what_is_needed(people: list[Person], mending: Mendi
         ({"metrics": (PARITY,)}, "does not count every leaf by the label"),
         ({"metrics": LABELLED, "strategy": "verdict"}, "does not count every leaf by the label"),
         ({"metrics": (OPPORTUNITY,)}, "does not count every leaf by the label"),
-        ({"metrics": LABELLED, "intervention": "punitive"}, "for a burden that is the wrong way round"),
+        ({"metrics": LABELLED, "intervention": "punitive"}, "the wrong direction for a burden"),
     ],
 )
 def test_an_answer_that_lacks_the_counts_is_refused(
@@ -269,7 +269,7 @@ def test_noise_of_either_kind_and_none_other_is_taken() -> None:
 
 
 def test_a_mended_tree_that_is_no_better_than_one_decision_for_all_is_said_to_be(mending: Mending) -> None:
-    alike = "So decided, it is not shown to be more accurate than deciding alike about everybody."
+    alike = "With these changes, the tree is not shown to be more accurate than the same decision for everybody."
     useful = replace(mending.mended, accuracy=replace(mending.mended.accuracy, value=0.9, low=0.9, high=0.9))
 
     assert mending.mended.accuracy.low < mending.mended.accuracy_of_none.high < 0.9

@@ -184,7 +184,7 @@ def test_an_empty_group_has_no_rate_and_no_part_in_the_ratio() -> None:
     assert math.isnan(parity.groups[0].rate.low)
     assert parity.groups[0].size.value == 0
     assert parity.ratio.value == pytest.approx(4 / 9, abs=0.01)
-    assert any("group 0" in warning and "no rate" in warning for warning in parity.warnings)
+    assert any("group 0" in warning and "does not have a rate" in warning for warning in parity.warnings)
 
 
 def test_groups_that_are_empty_in_most_draws_leave_figures_possible() -> None:

@@ -63,12 +63,12 @@ def test_a_file_is_known_by_its_bytes(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
-    "no records": ({"dataset": REGISTER.model_copy(update={"version": None})}, QuestionRefused, "no records"),
+    "no records": ({"dataset": REGISTER.model_copy(update={"version": None})}, QuestionRefused, "are not loaded yet"),
     "no column": ({"sensitive": []}, QuestionRefused, "sex, origin"),
     "a column twice": ({"sensitive": ["sex", "sex"]}, QuestionRefused, "twice"),
     "a column that is not there": ({"sensitive": ["shoe size"]}, QuestionRefused, "sex, origin"),
     "a feature": ({"sensitive": ["age"]}, QuestionRefused, "is no sensitive column"),
-    "a float that is no decimal": ({"epsilon": 0.1 + 0.2}, QuestionRefused, "is no amount"),
+    "a float that is no decimal": ({"epsilon": 0.1 + 0.2}, QuestionRefused, "is not an amount"),
     "a strategy that is not there": ({"strategy": "guess"}, QuestionRefused, "guess"),
     "more than a plan takes": (
         {"dataset": MANY_GROUPS, "sensitive": ["a", "b"]},
@@ -99,14 +99,18 @@ REFUSED: dict[str, tuple[dict[str, Any], type[AuditorError], str]] = {
     ),
     "a figure that is not there": ({"metrics": "kindness"}, QuestionRefused, "statistical-parity"),
     "a figure twice": ({"metrics": ["statistical-parity"] * 2}, QuestionRefused, "once"),
-    "a labelled figure without a label": ({"metrics": "equal-opportunity"}, QuestionRefused, "no label"),
+    "a labelled figure without a label": (
+        {"metrics": "equal-opportunity"},
+        QuestionRefused,
+        "does not declare a label",
+    ),
     "a mechanism that is not there": ({"mechanism": "magic"}, QuestionRefused, "laplace"),
     "a mechanism that the holder does not offer": (
         {"mechanism": "gaussian", "dataset": REGISTER.model_copy(update={"mechanisms": ("laplace",)})},
         QuestionRefused,
         "There is laplace",
     ),
-    "a delta without its mechanism": ({"delta": "0.000001"}, QuestionRefused, "gaussian alone"),
+    "a delta without its mechanism": ({"delta": "0.000001"}, QuestionRefused, "only to the mechanism gaussian"),
     "no epsilon": ({"epsilon": None}, QuestionRefused, "needs `epsilon`"),
     "a reference that is no group": ({"reference": "Other"}, QuestionRefused, "Female, Male"),
     "a scope that names a sensitive column": ({"where": "sex = Female"}, QuestionRefused, "sensitive"),
@@ -146,7 +150,7 @@ def test_the_public_surface_is_what_it_says() -> None:
         "GroupEstimate",
         "History",
         "Leaf",
-        "Mending",
+        "Relabelling",
         "ModelComparison",
         "OddsEstimate",
         "ParityEstimate",

@@ -163,9 +163,9 @@ def test_the_verdict_is_a_sentence_and_its_figures_another() -> None:
     [
         ("meets", "meets", "the tree meets the four-fifths rule for favourable rates"),
         ("undecided", "undecided", "it is undecided whether"),
-        ("undefined", "undefined", "no statistical parity ratio"),
-        ("undefined", "undefined", "In no group does the answer show a rate above zero"),
-        ("plug-in", "undecided", "gives no interval"),
+        ("undefined", "undefined", "the statistical parity ratio of the tree cannot be computed"),
+        ("undefined", "undefined", "The answer does not show a rate above zero in any group"),
+        ("plug-in", "undecided", "does not give an interval"),
     ],
 )
 def test_each_verdict_says_so(kind: str, word: str, sentence: str) -> None:
@@ -292,7 +292,7 @@ def test_warnings_are_shown_and_pointed_to() -> None:
 def test_a_model_that_decides_alike_for_a_whole_group_is_warned_of(rates: Rates, named: str | None) -> None:
     text = page_of(invented_audit(rates)).text
 
-    assert ("decides alike for nearly everybody" in text) == (named is not None)
+    assert ("makes the same decision for nearly everybody" in text) == (named is not None)
     assert named is None or f"nearly everybody in {named}. Check that" in text
 
 
@@ -541,7 +541,7 @@ def test_by_default_the_groups_that_are_large_enough_stand_below_the_figures() -
 
     assert result.view.data.headline.startswith("Among the people in the register, it is undecided whether the tree")
     assert "For the 2 of 3 groups that are shown to have at least 2 % of the people the ratio lies between" in page
-    assert "it meets the four-fifths rule for favourable rates. Not shown to be so large: b (" in page
+    assert "it meets the four-fifths rule for favourable rates. Not shown to be large enough: b (" in page
     assert "Which groups are judged" in page
     assert "For the 2 of 3 groups" in result.summary()
 
@@ -596,7 +596,7 @@ def test_a_comparison_is_of_the_groups_that_both_audits_judge() -> None:
 
     assert compared.change.second.left_out == (("b",), ("c",))
     assert not compared.change.ratio.defined
-    assert "Not shown to be so large: b and c" in compared.summary()
+    assert "Not shown to be large enough: b and c" in compared.summary()
 
 
 def test_audits_by_different_least_sizes_are_not_compared() -> None:
@@ -682,4 +682,4 @@ def test_a_repeated_question_says_that_nothing_was_charged_now() -> None:
     assert "nothing was charged now" not in page_of(audit).text
     assert "This audit cost: ε = 0.5" in audit.summary()
     assert "nothing was charged now" in page_of(again).text
-    assert "This audit cost: nothing; the kept answer cost ε = 0.5 when it was made" in again.summary()
+    assert "This audit cost: nothing; the saved answer cost ε = 0.5 when it was made" in again.summary()

@@ -64,13 +64,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "the epsilon of a request that was given whole": ({"request": REQUEST, "epsilon": "0.2"}, "part of the request"),
     "a part of a reading that was given whole": ({"reading": Reading(), "level": 0.9}, "part of the reading"),
     "a level beyond what an estimator's draws reach": ({"level": 0.9995}, "between 0.5 and 0.999; not at 0.9995"),
-    "an epsilon that is no exact decimal": ({"epsilon": 0.1 + 0.2}, "0.30000000000000004 is no amount"),
-    "an epsilon of single precision": ({"epsilon": np.float32(0.1)}, "is no amount"),
-    "an epsilon that is no number": ({"epsilon": float("nan")}, "is no amount"),
-    "an epsilon that is infinite": ({"epsilon": Decimal("inf")}, "is no amount"),
-    "an epsilon below zero": ({"epsilon": -1}, "is no amount"),
-    "a truth value for epsilon": ({"epsilon": True}, "is no amount"),
-    "a list for epsilon": ({"epsilon": [0.1]}, "is no amount"),
+    "an epsilon that is no exact decimal": ({"epsilon": 0.1 + 0.2}, "0.30000000000000004 is not an amount"),
+    "an epsilon of single precision": ({"epsilon": np.float32(0.1)}, "is not an amount"),
+    "an epsilon that is no number": ({"epsilon": float("nan")}, "is not an amount"),
+    "an epsilon that is infinite": ({"epsilon": Decimal("inf")}, "is not an amount"),
+    "an epsilon below zero": ({"epsilon": -1}, "is not an amount"),
+    "a truth value for epsilon": ({"epsilon": True}, "is not an amount"),
+    "a list for epsilon": ({"epsilon": [0.1]}, "is not an amount"),
 }
 
 

@@ -59,12 +59,12 @@ def rule(*tests: tuple[str, Any], or_missing: bool = False) -> Rule:
         ([("gt", 0.49999999999999994), ("lt", 0.7000000000000001)], INCOME, "is at least 0.5 and at most 0.7"),
         ([("gt", -5e-324)], None, "is at least 0"),
         ([("le", 0.29999999999999993)], None, "is below 0.3"),
-        ([("gt", 20), ("lt", 21)], AGE, "is nothing that it can be"),
-        ([("gt", 30.5)], AGE, "is nothing that it can be"),
-        ([("gt", 2), ("lt", 2)], None, "is nothing that it can be"),
-        ([("ge", 2), ("lt", 2), ("ne", 5)], None, "is nothing that it can be"),
-        ([("gt", 3), ("le", 1)], INCOME, "is nothing that it can be"),
-        ([("lt", 0)], INCOME, "is nothing that it can be"),
+        ([("gt", 20), ("lt", 21)], AGE, "is none of its possible values"),
+        ([("gt", 30.5)], AGE, "is none of its possible values"),
+        ([("gt", 2), ("lt", 2)], None, "is none of its possible values"),
+        ([("ge", 2), ("lt", 2), ("ne", 5)], None, "is none of its possible values"),
+        ([("gt", 3), ("le", 1)], INCOME, "is none of its possible values"),
+        ([("lt", 0)], INCOME, "is none of its possible values"),
     ],
 )
 def test_rules_are_said_in_few_words(tests: list[tuple[str, Any]], column: Column | None, words: str) -> None:
@@ -80,7 +80,7 @@ def test_rules_are_said_in_few_words(tests: list[tuple[str, Any]], column: Colum
         ((True, False), [], "is at most 5"),
         ((True, True), ["is_missing"], "is missing"),
         ((True, True), ["not_missing"], "is at most 5"),
-        ((False, True), ["is_missing"], "is nothing that it can be"),
+        ((False, True), ["is_missing"], "is none of its possible values"),
     ],
 )
 def test_missing_is_said_where_the_whole_rule_lets_it_pass(
@@ -177,7 +177,7 @@ def understood(said: list[str]) -> Callable[[Value | None], bool]:
 
 def holds(part: str, value: Value) -> bool:
     """Whether a value passes one part of a condition."""
-    if part in ("missing", "not missing", "nothing that it can be"):
+    if part in ("missing", "not missing", "none of its possible values"):
         return part == "not missing"
     if part.startswith("not "):
         return not holds(part.removeprefix("not "), value)

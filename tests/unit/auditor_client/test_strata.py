@@ -187,10 +187,10 @@ def test_a_band_outside_the_scope_is_not_asked_and_does_not_decide() -> None:
         ({"by": "sex"}, "sensitive"),
         ({"by": "origin"}, "sensitive"),
         ({"by": "nothing"}, "is no column"),
-        ({"by": "age"}, "where the bands begin"),
+        ({"by": "age"}, "where its bands begin"),
         ({"by": "age=45,25"}, "ascending"),
         ({"by": "age=x"}, "age=x"),
-        ({"by": "region=1"}, "no bands"),
+        ({"by": "region=1"}, "bands do not apply"),
         ({"by": "region", "where": "region = North"}, "makes 1 strata"),
         ({"by": "age=25,45", "where": "age >= 50"}, "makes 1 strata"),
         ({"by": "age=" + ",".join(map(str, range(1, STRATA_MAX + 1)))}, "makes 65 strata"),
@@ -203,7 +203,7 @@ def test_what_makes_no_strata_is_refused(asked: dict[str, Any], said: str) -> No
 
 
 def test_bands_of_a_score_are_not_asked_by_strata() -> None:
-    with pytest.raises(QuestionRefused, match="`edges` or `by`"):
+    with pytest.raises(QuestionRefused, match="`edges` cannot be combined with `by`"):
         AuditRequest(sensitive=("sex",), epsilon="1", decision="hours", above=20, edges=(10.0, 20.0), by="region")
 
 

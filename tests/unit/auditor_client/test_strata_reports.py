@@ -95,9 +95,9 @@ def test_rates_of_nobody_accepted_are_shown_and_said_to_have_no_ratio() -> None:
 
     assert not found.standardised[0].ratio.defined
     assert [len(found.standardised[0].weights), len(table.rows)] == [3, 2]
-    assert "no value of it has people" not in table.conclusion
+    assert "none of its values has people" not in table.conclusion
     assert {section.conclusion, table.conclusion} == {
-        "In no group does the answer show a rate above zero, so there is no ratio."
+        "The answer does not show a rate above zero in any group, so the ratio is not defined."
     }
     assert {row.verdict for row in section.rows} == {"undefined"}
 
@@ -109,7 +109,7 @@ def test_the_strata_that_are_left_out_are_named_also_where_there_is_no_ratio() -
         audited(by="region", intervention="assistive", strategy="verdict", epsilon="5", people=one_sex)
     ).sections
 
-    assert section.standardised[0].left_out.startswith("Left out of that is “South”")
+    assert section.standardised[0].left_out.startswith("That leaves out “South”")
 
 
 def test_without_people_of_every_group_in_any_stratum_there_are_no_standardised_rates() -> None:
@@ -119,7 +119,7 @@ def test_without_people_of_every_group_in_any_stratum_there_are_no_standardised_
     ).sections
     (table,) = section.standardised
 
-    assert "no value of it has people of every group" in table.conclusion
+    assert "none of its values has people of every group" in table.conclusion
     assert (table.rows, table.left_out) == ((), "")
 
 

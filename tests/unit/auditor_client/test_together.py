@@ -96,7 +96,7 @@ def test_the_report_says_what_holds_together_and_what_does_not(joint: AuditResul
     page, other = joint.to_html(), single.to_html()
 
     assert f"joint 95{NARROW_SPACE}% interval" in page
-    assert "all of them hold the true figures at once" in page
+    assert "all joint intervals contain the true figures at once" in page
     assert "Each interval is for one figure" not in page
     assert "Each interval is for one figure" in other
     assert "joint" not in other
@@ -110,7 +110,7 @@ def test_a_joint_reading_is_kept_in_the_note_and_another_is_as_before(joint: Aud
 
 
 def test_changes_between_joint_audits_are_said_to_hold_each_by_itself(joint: AuditResult, single: AuditResult) -> None:
-    by_themselves = "the intervals of these changes are for one figure each"
+    by_themselves = "The intervals of these changes are separate"
 
     assert by_themselves in compare_results(joint, joint).to_html()
     assert by_themselves not in compare_results(single, single).to_html()

@@ -63,13 +63,13 @@ def test_a_file_has_a_row_for_each_group(tmp_path: Path) -> None:
 REFUSED: dict[str, tuple[Any, str]] = {
     "another group": ({"Other": 4}, "'Other'"),
     "a group twice": (pd.DataFrame({"sex": ["Male", "Male"], "people": [4, 4]}), "twice"),
-    "a part of somebody": ({"Male": 4.5}, "whole numbers"),
-    "a word": ({"Male": "many"}, "whole numbers"),
+    "a part of somebody": ({"Male": 4.5}, "a whole number of people"),
+    "a word": ({"Male": "many"}, "a whole number of people"),
     "a negative number": ({"Male": -4}, "zero people or more"),
-    "a range that holds nobody": ({"Male": (5, 4)}, "no more than at most"),
-    "nothing": ({}, "nothing of any group"),
-    "no column of the group": (pd.DataFrame({"people": [4]}), "no column 'sex'"),
-    "no column of people": (pd.DataFrame({"sex": ["Male"], "people_min": [4]}), "no column 'people_max'"),
+    "a range that holds nobody": ({"Male": (5, 4)}, "at most its upper bound"),
+    "nothing": ({}, "are empty"),
+    "no column of the group": (pd.DataFrame({"people": [4]}), "do not have the column 'sex'"),
+    "no column of people": (pd.DataFrame({"sex": ["Male"], "people_min": [4]}), "do not have the column 'people_max'"),
     "no file": ("nowhere.csv", "cannot be read"),
 }
 
@@ -164,5 +164,5 @@ def test_reports_say_what_was_known_and_from_where() -> None:
     assert words.startswith("Female 1\u202f200; Male 1\u202f100 to 1\u202f300. Source: Census, table 7.")
     assert "Statistical parity" in words
     assert "Equal opportunity" not in words
-    assert "rest on them" in trusted_totals(asked)[0]
+    assert "relies on the group totals" in trusted_totals(asked)[0]
     assert (totals_words(question()), trusted_totals(question())) == ("", ())

@@ -78,7 +78,9 @@ def test_even_bins_of_whole_numbers_begin_at_whole_numbers(low: int, high: int, 
 
 @pytest.mark.parametrize(("low", "high"), [(None, 10), (0, None), (None, None), (-1e308, 1e308)])
 def test_a_column_without_a_range_needs_cuts(low: float | None, high: float | None) -> None:
-    with pytest.raises(QuestionRefused, match=r"'hours' declares no range .*\(`features`\), such as hours=10,20,30"):
+    with pytest.raises(
+        QuestionRefused, match=r"'hours' does not declare a range .*\(`features`\), such as hours=10,20,30"
+    ):
         even_cuts(Column(name="hours", type="number", minimum=low, maximum=high))
 
 
@@ -88,7 +90,7 @@ def test_a_column_without_a_range_needs_cuts(low: float | None, high: float | No
         ({"epsilon": None}, {}, "`epsilon`"),
         ({"algorithm": "fair tree"}, {}, "did you mean 'fair_tree'"),
         ({"features": "aeg"}, {}, "did you mean 'age'"),
-        ({"features": "age=ten"}, {}, "such as age=25,35,45"),
+        ({"features": "age=ten"}, {}, "Write it as age=25,35,45"),
         ({"features": "age=200"}, {}, "'age': every band needs values"),
         ({"features": "age=35,25"}, {}, "ascending"),
         ({"features": "education=3"}, {}, "not ordered"),
@@ -101,11 +103,11 @@ def test_a_column_without_a_range_needs_cuts(low: float | None, high: float | No
         ({"depth": 9}, {}, "depth"),
         ({"splits": "1"}, {}, "probability"),
         ({"epsilon": "11"}, {}, "between 0.001 and 10"),
-        ({}, {"version": None}, "no records yet"),
+        ({}, {"version": None}, "are not loaded yet"),
         ({}, {"relation": "sensitive_attribute"}, "whole records"),
-        ({}, {"trainings": None}, "trains no models"),
-        ({}, {"columns": tuple(one for one in LOANS.columns if not one.label)}, "declares no label"),
-        ({"features": "hours"}, {"columns": LOANS.columns}, "declares no range"),
+        ({}, {"trainings": None}, "does not train models"),
+        ({}, {"columns": tuple(one for one in LOANS.columns if not one.label)}, "does not declare a label"),
+        ({"features": "hours"}, {"columns": LOANS.columns}, "does not declare a range"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_would(
@@ -137,7 +139,7 @@ def test_a_dataset_that_lacks_a_column_cannot_be_audited(lacking: str) -> None:
     other = LOANS.model_copy(update={"columns": tuple(one for one in LOANS.columns if one.name != lacking)})
 
     require_auditable(training, LOANS)
-    with pytest.raises(QuestionRefused, match=f"no column '{lacking}'"):
+    with pytest.raises(QuestionRefused, match=f"does not have the column '{lacking}'"):
         require_auditable(training, other)
 
 
@@ -188,12 +190,12 @@ def test_every_algorithm_has_what_is_its_own(asked: dict[str, Any], algorithm: d
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"similarity": "0.2"}, "`similarity` is of private_fair_tree, and not of fair_tree"),
-        ({"algorithm": "pflr", "depth": 3}, "`depth` is of fair_tree and private_fair_tree, and not of pflr"),
-        ({"algorithm": "pflr", "lowered": "Male"}, "`lowered` is of pflr_star"),
-        ({"algorithm": "pflr_star"}, "Female or Male.* name the better-off group"),
+        ({"similarity": "0.2"}, "`similarity` applies to private_fair_tree, not to fair_tree"),
+        ({"algorithm": "pflr", "depth": 3}, "`depth` applies to fair_tree and private_fair_tree, not to pflr"),
+        ({"algorithm": "pflr", "lowered": "Male"}, "`lowered` applies to pflr_star"),
+        ({"algorithm": "pflr_star"}, "Name the better-off group .*Female or Male"),
         ({"algorithm": "pflr_star", "lowered": "1"}, "Female or Male"),
-        ({"algorithm": "pflr", "sensitive": ("sex", "origin")}, "about two groups, and these columns make"),
+        ({"algorithm": "pflr", "sensitive": ("sex", "origin")}, "needs two groups, but these columns make"),
         ({"algorithm": "pflr_star", "sensitive": ("shoe",), "lowered": "Male"}, "shoe"),
         ({"algorithm": "fair_linear", "label_quantiles": ("0.9", "0.5")}, "ascending"),
     ],

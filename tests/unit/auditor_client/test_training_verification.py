@@ -97,22 +97,28 @@ SIGNED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
     "less noise on the counts": (lambda d: d["counts"]["noise"].update(scale=1.5), "noise on its leaves"),
     "a leaf less": (
         _both(lambda d: d["model"]["leaves"].pop(), lambda d: d["counts"]["leaves"].pop()),
-        "leave some out",
+        "leave some people out",
     ),
     "a leaf wider": (lambda d: d["model"]["leaves"][1]["cell"]["any_of"][0]["all_of"].pop(), "overlap"),
     "a leaf twice": (lambda d: d["model"]["leaves"].append(d["model"]["leaves"][0]), "two of one name"),
     "a split between bins": (_put(f"{_RULE}.1.value", 30), "elsewhere than where bins begin"),
-    "a split that the declaration lacks": (_put(f"{_RULE}.1.column", "shoe size"), "no feature"),
+    "a split that the declaration lacks": (_put(f"{_RULE}.1.column", "shoe size"), "not a feature"),
     "a split on a column that was not asked": (
         _put(f"{_RULE}.1", {"column": "citizen", "op": "eq", "value": True}),
-        "no feature",
+        "not a feature",
     ),
-    "a split on a sensitive column": (_put(f"{_RULE}.1", {"column": "sex", "op": "eq", "value": "Male"}), "no feature"),
+    "a split on a sensitive column": (
+        _put(f"{_RULE}.1", {"column": "sex", "op": "eq", "value": "Male"}),
+        "not a feature",
+    ),
     "a split that means nothing": (_put(f"{_RULE}.1", {"column": "education", "op": "lt", "value": 3}), "elsewhere"),
-    "a leaf that decides otherwise": (lambda d: leaf(d).update(favourable=not leaf(d)["favourable"]), "decides other"),
-    "counts that decide otherwise": (_put("counts.leaves.0.positive", [5000, 5000]), "decides other"),
+    "a leaf that decides otherwise": (
+        lambda d: leaf(d).update(favourable=not leaf(d)["favourable"]),
+        "decides different",
+    ),
+    "counts that decide otherwise": (_put("counts.leaves.0.positive", [5000, 5000]), "decides different"),
     "counts of other leaves": (lambda d: d["counts"]["leaves"].reverse(), "not of the model's leaves"),
-    "a count less": (lambda d: d["counts"]["leaves"][0]["negative"].pop(), "not a count for each"),
+    "a count less": (lambda d: d["counts"]["leaves"][0]["negative"].pop(), "does not have a count for each"),
     "no counts": (lambda d: d.pop("counts"), "without the counts"),
     "groups in another order": (lambda d: d["counts"]["groups"].reverse(), "groups"),
     "a score instead": (
@@ -181,26 +187,26 @@ SCORED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
     "a base": (_put("model.scores.label_score.base", 1), "whole points"),
     "points that are not whole": (_put(f"{_TERM}.0.table.1", 0.5), "whole points"),
     "more points than a bin may have": (_put(f"{_TERM}.0.table.1", 81), "more points"),
-    "a score that is called like a column": (
+    "a score that is called the name of a column": (
         lambda d: d["model"]["scores"].update({"age": d["model"]["scores"].pop("group_score")}),
-        "like a column",
+        "the name of a column",
     ),
     "a third score": (
         lambda d: d["model"]["scores"].update({"another": d["model"]["scores"]["label_score"]}), "more than two",
     ),
     "a score that leaves name and that is not there": (
         lambda d: d["model"]["scores"].pop("group_score"),
-        "no feature",
+        "not a feature",
     ),
     "leaves that read a feature themselves": (
         _put(f"{_RULE}.0", {"column": "age", "op": "lt", "value": 25}),
-        "no feature",
+        "not a feature",
     ),
-    "a category of a score": (_put(f"{_RULE}.0", {"column": "label_score", "op": "eq", "value": "x"}), "no score"),
-    "leaves that overlap": (_put(f"{_RULE}.0.value", 20), "do not part everybody"),
+    "a category of a score": (_put(f"{_RULE}.0", {"column": "label_score", "op": "eq", "value": "x"}), "not a score"),
+    "leaves that overlap": (_put(f"{_RULE}.0.value", 20), "do not divide everybody"),
     "a leaf less": (
         _both(lambda d: d["model"]["leaves"].pop(), lambda d: d["counts"]["leaves"].pop()),
-        "do not part everybody",
+        "do not divide everybody",
     ),
     "the noise of the other step": (lambda d: d["counts"]["noise"].update(d["steps"][0] and {"scale": 5.0}), "noise"),
     "more leaves than were asked for": (
@@ -297,12 +303,12 @@ PUBLISHED_LIES: dict[str, tuple[str, Callable[[Document], None], str]] = {
     "a tree that splits elsewhere": (
         "private_fair_tree", _put(f"{_RULE}.1.value", 30), "elsewhere than where bins begin"
     ),
-    "a tree that leaves some out": ("private_fair_tree", lambda d: d["model"]["leaves"].pop(), "leave some out"),
+    "a tree that leaves some out": ("private_fair_tree", lambda d: d["model"]["leaves"].pop(), "leave some people out"),
     "a score of a sensitive column": (
-        "pflr", _put(f"{_FIRST}.rule.all_of", [{"column": "sex", "op": "eq", "value": "Male"}]), "something else"
+        "pflr", _put(f"{_FIRST}.rule.all_of", [{"column": "sex", "op": "eq", "value": "Male"}]), "reads inputs other"
     ),
     "a score of another column": (
-        "pflr", _put(f"{_FIRST}.rule.all_of", [{"column": "citizen", "op": "eq", "value": True}]), "something else"
+        "pflr", _put(f"{_FIRST}.rule.all_of", [{"column": "citizen", "op": "eq", "value": True}]), "reads inputs other"
     ),
     "a score of two features at once": (
         "pflr_star",
@@ -311,12 +317,12 @@ PUBLISHED_LIES: dict[str, tuple[str, Callable[[Document], None], str]] = {
         ),
         "one feature at a time",
     ),
-    "a score of everybody": ("pflr", _put(f"{_FIRST}.rule.all_of", []), "something else"),
+    "a score of everybody": ("pflr", _put(f"{_FIRST}.rule.all_of", []), "reads inputs other"),
     "a score between bins": ("pflr", _put(f"{_FIRST}.rule.all_of.0.value", 30), "elsewhere than where bins begin"),
     "a score of a slope": (
-        "pflr_star", _put(_FIRST, {"columns": ["age"], "slope": 0.5}), "something else"
+        "pflr_star", _put(_FIRST, {"columns": ["age"], "slope": 0.5}), "reads inputs other"
     ),
-    "another precision": ("pflr", _put("model.document.precision", "float32"), "something else"),
+    "another precision": ("pflr", _put("model.document.precision", "float32"), "reads inputs other"),
     "another threshold": ("pflr", _put("model.at_least", 0.25), "from 0 on"),
     "a tree instead of a score": (
         "pflr", lambda d: d.update(model=answer(SimulatedHolder(dataset=LOANS), loans_training())["model"]),
@@ -365,9 +371,9 @@ QUOTED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
     "another version": (_put("version", 2), "another version"),
     "a higher charge": (_put("charge.epsilon", "2"), "is to cost"),
     "a lower charge": (_put("charge.epsilon", "0.5"), "is to cost"),
-    "no steps": (_put("steps", []), "no steps"),
+    "no steps": (_put("steps", []), "steps are missing"),
     "a step less": (lambda d: d["steps"].pop(0), "do not come to"),
-    "a step twice": (lambda d: d["steps"].append(d["steps"][0]), "two of one name"),
+    "a step twice": (lambda d: d["steps"].append(d["steps"][0]), "two have one name"),
     "a step that costs nothing": (_put("steps.0.epsilon", "0"), "noise of step"),
     "an epsilon that is none": (_put("steps.0.epsilon", "-1"), "noise of step"),
     "too little noise": (lambda d: d["steps"][3].update(scale=math.nextafter(1 / 0.45, 0)), "noise of step"),

@@ -229,7 +229,7 @@ def test_what_waits_for_approval_outlives_the_desk(officer: Officer, model: Path
         listed = desk.get(desk.send(f"{declined}/forget"))
         after, answered = desk.get(""), desk.get(waiting)
 
-    assert "has to approve what you ask" in price
+    assert "must approve your request" in price
     assert "Ask for approval of ε = 0.1" in price
     assert (state(waits), "Withdraw it" in waits) == ("waiting", True)
     assert [state(page) for page in (approved, refused, taken_back)] == ["approved", "declined", "withdrawn"]

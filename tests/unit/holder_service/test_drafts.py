@@ -145,7 +145,7 @@ def test_values_that_no_declared_range_holds_get_none(tmp_path: Path) -> None:
     assert ranges.pop("age") == (0, 100)
     for name in ("large", "huge", "endless", "least"):
         assert ranges[name] == (None, None)
-        assert "has no range" in notes_on(found, name)
+        assert "does not have a range" in notes_on(found, name)
 
 
 def test_names_of_a_parquet_file_are_compared_after_nfc(tmp_path: Path) -> None:

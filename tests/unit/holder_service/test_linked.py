@@ -176,11 +176,11 @@ BAD: list[tuple[str, str, str]] = [
     ("the same key after NFC", "id,value\ne\u0301,granted\n\u00e9,granted\n", "line 3, column 'id': the key of"),
     ("no key", "id,value\n,granted\n", "line 2, column 'id': expected a person key"),
     ("too many fields", f"id,value\na,granted,{CANARY}\n", "line 2: does not have 2 fields"),
-    ("no header", f"{CANARY},granted\n", "line 1: fields 1, 2 are no declared columns"),
-    ("one column more", f"id,value,{CANARY}\n", "line 1: field 3 is no declared column"),
-    ("the name of the column", "id,linked\n", "line 1: field 2 is no declared column"),
+    ("no header", f"{CANARY},granted\n", "line 1: fields 1, 2 are not declared columns"),
+    ("one column more", f"id,value,{CANARY}\n", "line 1: field 3 is not a declared column"),
+    ("the name of the column", "id,linked\n", "line 1: field 2 is not a declared column"),
     ("no values", "id\na\n", "line 1: column 'value' is missing"),
-    ("no rows", "id,value\n", "The file has no rows"),
+    ("no rows", "id,value\n", "The file is empty"),
     ("nothing", "", "line 1: the file is empty"),
     ("Parquet, it says", "PAR1\0", "line 1: holds a NUL byte"),
 ]  # fmt: skip
@@ -200,7 +200,7 @@ def test_a_bad_file_is_refused_by_line_and_column(content: str, refusal: str, tm
         (SCORE, parquet(id=["a", "b"], value=[1.0, math.inf]), "record 2, column 'value': expected a finite number"),
         (SCORE, parquet(id=[[CANARY]], value=[1.0]), "column 'id': expected texts or integers"),
         (SCORE, parquet(id=["a"], value=[1.0])[:-9], "record 1: from here on the file is not readable"),
-        (SCORE, parquet(id=pa.array([], pa.string()), value=pa.array([], pa.float64())), "The file has no rows"),
+        (SCORE, parquet(id=pa.array([], pa.string()), value=pa.array([], pa.float64())), "The file is empty"),
     ],
 )
 def test_bad_parquet_is_refused_by_record_and_column(
@@ -218,8 +218,8 @@ MARKS = "\u0301\u0316" * 1_000_000
     [
         (f"id,value\na,granted\nb{MARKS},granted\n", "line 3, column 'id': expected a person key with no more than 30"),
         (f"id,value\na,granted\nb,{MARKS}\n", f"line 3, {VALUE}"),
-        (f"id,{MARKS[:100_000]}\na,granted\n", "line 1: field 2 is no declared column"),
-        (parquet(id=["a"], **{MARKS: ["granted"]}), "the file's schema: field 2 is no declared column"),
+        (f"id,{MARKS[:100_000]}\na,granted\n", "line 1: field 2 is not a declared column"),
+        (parquet(id=["a"], **{MARKS: ["granted"]}), "the file's schema: field 2 is not a declared column"),
         (parquet(id=["a"], value=[MARKS]), "record 1, column 'value'"),
     ],
     ids=["key", "value", "header", "name in Parquet", "value in Parquet"],

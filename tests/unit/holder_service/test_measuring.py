@@ -112,7 +112,7 @@ def test_a_step_that_was_not_announced_is_refused_unseen(measures: str, announce
     engine = Engine()
     of = measuring(*([] if announced is None else [step(announced)]), engine=engine)
 
-    with pytest.raises(Overspent, match="not paid for"):
+    with pytest.raises(Overspent, match="not charged"):
         TAKEN[measures](of)
 
     assert engine.asked == 0

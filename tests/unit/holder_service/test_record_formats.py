@@ -214,7 +214,7 @@ def test_every_repeated_key_and_every_wrong_column_is_named(tmp_path: Path) -> N
     header = f"id,age,age,{CANARY},town,granted\n".encode()
     found = refused(tmp_path, header)
     assert [detail.split(".")[0] for _, detail in found] == [
-        "column 'age' is there twice", "field 4 is no declared column", "column 'income' is missing",
+        "column 'age' is there twice", "field 4 is not a declared column", "column 'income' is missing",
         "column 'sex' is missing",
     ]  # fmt: skip
     assert CANARY not in repr(found)

@@ -185,7 +185,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     ("empty", b"", "line 1: the file is empty"),
     ("only a byte order mark", b"\xef\xbb\xbf", "line 1: the file is empty"),
     ("a record for a header", f"{CANARY},37,1,x,true,F\n".encode(), "line 1: fields 1, 2, 3"),
-    ("a column too many", f"{HEADER},{CANARY}\n".encode(), "line 1: field 7 is no declared column"),
+    ("a column too many", f"{HEADER},{CANARY}\n".encode(), "line 1: field 7 is not a declared column"),
     ("a column twice", f"{HEADER},age\n".encode(), "line 1: column 'age' is there twice"),
     ("a column missing", b"id,age,hours,job,member\n", "line 1: column 'sex' is missing"),
     ("the key missing", b"age,hours,job,member,sex\n", "line 1: column 'id' is missing"),
@@ -363,7 +363,7 @@ def test_a_parquet_column_that_is_wholly_null_is_missing(loader: Loader) -> None
         ({"id": ["p1", None]}, "record 2, column 'id': expected a person key"),
         ({"id": ["p1", ""]}, "record 2, column 'id': expected a person key"),
         ({"id": [1.5, 2.5]}, "column 'id': expected texts or integers"),
-        ({CANARY: [1, 2]}, "the file's schema: field 7 is no declared column"),
+        ({CANARY: [1, 2]}, "the file's schema: field 7 is not a declared column"),
     ],
 )
 def test_bad_parquet_is_reported_by_record_and_column(loader: Loader, changed: dict[str, Any], refusal: str) -> None:

@@ -57,7 +57,7 @@ def test_a_column_keeps_its_id_for_ever() -> None:
         (LINKED, {"values": None}, "names the SHA-256"),
         (SCORE, {"values": f"sha256:{'0' * 64}"}, "a score has none"),
         (SCORE, {"type": "integer"}, "is of type number"),
-        (SCORE, {"maximum": 5}, "no declared range"),
+        (SCORE, {"maximum": 5}, "must not declare a range"),
         (SCORE, {"name": "no such name!"}, "should match pattern"),
         (LINKED, {"categories": ["granted", "granted"]}, "lists a category twice"),
     ],
@@ -70,5 +70,5 @@ def test_what_is_no_derived_column_is_refused(asked: dict[str, Any], changes: di
 def test_a_list_says_only_what_the_column_declares() -> None:
     document = {"kind": "list", "cases": [{"rule": {"all_of": []}, "value": "granted"}], "otherwise": "unknown"}
 
-    with pytest.raises(ValidationError, match="list all it says"):
+    with pytest.raises(ValidationError, match="List all its values"):
         DerivedColumn.model_validate({**LINKED, "values": None, "from": {"score": document}})

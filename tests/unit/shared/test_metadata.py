@@ -96,7 +96,7 @@ def test_two_names_that_are_one_after_nfc_are_refused() -> None:
     ("columns", "said"),
     [
         ({"height": {"title": "Height"}}, "no column 'height'"),
-        ({"sex": {"unit": "kg"}}, "no unit"),
+        ({"sex": {"unit": "kg"}}, "cannot have a unit"),
         ({"sex": {"values": {"other": "others"}}}, "'other'"),
         ({"citizen": {"values": {"True": "citizens"}}}, "'True'"),
         ({"age": {"values": {"40": "forty"}}}, "'40'"),
