@@ -116,6 +116,9 @@ else
   files+=(-f tests/deployment/compose.standin.yml)
 fi
 ./run secrets
+# A free port of this machine, so that a holder of somebody else on 8080 does not end the audit after the build.
+HOLDER_PORT=${HOLDER_PORT:-$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')}
+export HOLDER_PORT
 
 say "building the image"
 DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" -t pafer:0.2.0.dev0 . </dev/null >/dev/null

@@ -620,6 +620,8 @@ def test_how_many_audits_a_cap_holds_is_shown_until_its_kind_is_fixed(
     # Of ε 0.01 a cap of ε 1 holds 100, and the ρ that is read as it 487, or 974 with Gaussian noise.
     assert re.search(r"0\.01\s+100\s+487\s+974", before)
     assert "in ρ, Gaussian noise" not in after
+    assert "or cap, ρ" in before
+    assert "ap, ρ" not in after, "an account that adds up ε takes no cap in ρ"
 
 
 def as_parquet(content: bytes, folder: Path) -> bytes:
