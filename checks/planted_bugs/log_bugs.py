@@ -19,7 +19,7 @@ LOG_BUGS: Final = (
     Bug(
         "a verification by several processes names a later fault than the first",
         (Edit(_CHECKS, "ReleaseChecks._replay_watches", "self._pending.clear()", "pass"),),
-        (_FIRST_FAULT,),
+        (f"{_FIRST_FAULT}[sqlite-two-releases]",),
     ),
     Bug(
         "a release that was not charged passes the comparison of its bytes",
@@ -31,7 +31,7 @@ LOG_BUGS: Final = (
                 "return True",
             ),
         ),
-        (_FIRST_FAULT,),
+        (f"{_FIRST_FAULT}[sqlite-body]",),
     ),
     Bug(
         "metrics say that the log is never behind",
