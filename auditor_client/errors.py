@@ -122,7 +122,7 @@ class SignInNeeded(SettingsMissing):
 
 
 class SignInRefused(AuditorError):
-    """A sign-in was not completed, or is not for this holder; nothing of it is kept."""
+    """A sign-in was not completed, or is not for this holder; it is not kept."""
 
 
 class ProviderUnavailable(AuditorError):
@@ -180,7 +180,7 @@ class HolderRefused(AuditorError):
 class ApprovalAwaited(AuditorError):
     """A budget officer of the holder has to approve the request before it is answered; nothing was charged.
 
-    Whoever asks the same again once it is approved gets the answer.
+    The caller the same again once it is approved gets the answer.
 
     Attributes:
         approval: The request as the holder keeps it: what it costs, and until when it waits.

@@ -250,7 +250,7 @@ def read_token(path: Path) -> str:
     """The token in a file, as it is now.
 
     Raises:
-        SettingsRefused: There is none.
+        SettingsRefused: It does not exist.
     """
     token = _read(path, _TOKEN_FILE_BYTES_MAX).strip()
     if _TOKEN.fullmatch(token):

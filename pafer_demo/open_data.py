@@ -70,7 +70,7 @@ class OpenData:
 
 
 def data_directory() -> Path | None:
-    """Return where the public data lie, or None where there are none."""
+    """Return where the public data lie, or None without any."""
     named = os.environ.get("PAFER_DATA")
     folders = [Path(named)] if named else [DOWNLOADED.parents[1] / "shared" / "data", DOWNLOADED]
     return next((folder for folder in folders if folder.is_dir()), None)

@@ -34,7 +34,7 @@ class RuleSource(BaseModel):
     Attributes:
         columns: The derived columns that rules, scope or label name.
         decided: Predicates that hold of the people about whom was decided, and of nobody else.
-        score: Among `columns`, the number that is compared with thresholds; None if there is none.
+        score: Among `columns`, the number that is compared with thresholds; None without one.
         thresholds: Of that number.
         provenance: How the model was read; None for a tree by hand, and for decisions.
     """

@@ -1,1 +1,1 @@
-"""What to make of the answers: posteriors, intervals and metrics from noisy counts alone (3-estimation §2)."""
+"""Estimates from the answers: posteriors, intervals and metrics from noisy counts alone (3-estimation §2)."""

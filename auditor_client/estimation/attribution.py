@@ -1,10 +1,10 @@
-"""Which rules cause the disparity of two groups, and the figure if one decided the other way (1-method §6.6).
+"""The rules that cause the disparity of two groups, and the figure if one decided the other way (1-method §6.6).
 
 p_i − p_j = Σ_r (h_{r,i}/n_i − h_{r,j}/n_j) over the favourable rules: exact and additive. The groups' totals are
 drawn first, from their posterior; then `rule_counts` splits each total among its rules.
 
 Values and intervals treat what is impossible differently. A rule's interval comes from its draws, each clipped
-to what is possible by itself: no fewer than nobody, no more than all whom the group's rules accept. The values
+to what is possible by itself: no fewer than nobody, at most all whom the group's rules accept. The values
 have to add up, so there the posterior mean counts of a group are projected onto those that do and are not
 negative: what the noise made of empty rules is taken from all rules equally, as soft thresholding does.
 """
@@ -270,7 +270,7 @@ def _percent(ends: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArra
 
 
 def _mean_rates(prior: _Rates) -> tuple[float, float]:
-    """The posterior means of p_i and p_j, over the draws in which both groups have people; NaN if there are none."""
+    """The posterior means of p_i and p_j, over the draws in which both groups have people; NaN without any."""
     defined = prior.rates[:, ~np.isnan(prior.rates).any(axis=0)]
     first, second = defined.mean(axis=1).tolist() if defined.size else (np.nan, np.nan)
     return first, second

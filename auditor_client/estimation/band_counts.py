@@ -1,4 +1,4 @@
-"""What a release measured of a score: noisy counts of disjoint bands, by group (5-decisions §4).
+"""The measurement of a score by a release: noisy counts of disjoint bands, by group (5-decisions §4).
 
 Axes: B bands in ascending order of the score, K groups.
 """
@@ -32,7 +32,7 @@ class BandCounts:
         groups: The K groups.
         edges: B − 1 ascending thresholds: a person of band b has `edges[b − 1] < score ≤ edges[b]`.
         unlabelled: People of each band without a value of the label, or where none was asked for: histograms of shape
-            (B, K) that add up, with noises of their own. Empty if there are none.
+            (B, K) that add up, with noises of their own. Empty without any.
         positive: People with y = 1, likewise.
         negative: People with y = 0, likewise.
         upward: Whether the favourable decisions are above a threshold; else they are at it and below.
@@ -80,7 +80,7 @@ class BandCounts:
         return self.positive if of == "positive" else self.negative
 
     def counts(self, of: Population) -> IntArray:
-        """Of every band and group, shape (B, parts, K): the parts have noises of their own."""
+        """Return the counts of every band and group, shape (B, parts, K): the parts have noises of their own."""
         return np.stack([part.counts for part in self._parts(of)], axis=1)
 
     def split(self, of: Population, chosen: Sequence[bool]) -> Measurement:

@@ -1,4 +1,4 @@
-"""What the reader has to know about an estimate, in sentences (3-estimation §2)."""
+"""Caveats of an estimate, in sentences (3-estimation §2)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -29,7 +29,7 @@ def too_many_shares(most: int) -> str:
 
 
 def of_parity(groups: Sequence[GroupEstimate], figures: JudgedFigures) -> Iterator[str]:
-    """Of the rates of the groups that some figures are about, and of these."""
+    """Return the caveats of the groups' rates and of the figures from them."""
     ratio = figures.ratio
     if figures.rule is not None and len(groups) < 2:
         yield said(
@@ -85,7 +85,7 @@ def of_parity(groups: Sequence[GroupEstimate], figures: JudgedFigures) -> Iterat
 
 
 def of_attribution(first: Group, second: Group, *, unclear: bool) -> Iterator[str]:
-    """Of the rules' shares."""
+    """Return the caveats of the rules' shares."""
     if unclear:
         yield said(
             "No rule's share in the disparity of {first} and {second} differs clearly from zero: the noise is as large "
@@ -96,7 +96,7 @@ def of_attribution(first: Group, second: Group, *, unclear: bool) -> Iterator[st
 
 
 def of_sums(summed: int) -> Iterator[str]:
-    """Of totals that add up so many answers of the exponential mechanism."""
+    """Return the caveats of totals that add up so many answers of the exponential mechanism."""
     if summed > SUMMED_MAX:
         yield said(
             "These figures add up {summed} answers of the exponential mechanism. Such an answer is too large where "
@@ -108,7 +108,7 @@ def of_sums(summed: int) -> Iterator[str]:
 
 
 def of_comparison(ratio: Estimate, *, same_answer: bool, apart: str | None = None) -> Iterator[str]:
-    """Of what changed between two audits."""
+    """Return the caveats of the change between two audits."""
     if apart is not None:
         yield said("Each model was counted in a request of its own, with half of epsilon, because {why}.", why=apart)
     yield said("The intervals of the ratio and the difference are about the people in the data of either audit.")
@@ -125,7 +125,7 @@ def of_comparison(ratio: Estimate, *, same_answer: bool, apart: str | None = Non
 
 
 def of_crossed(ratio: Estimate, *, more_known: bool) -> Iterator[str]:
-    """Of what changed between two models that one question asked about.
+    """Return the caveats of the change between two models of one request.
 
     `more_known`: whether their own figures rest on known totals or supports too.
     """
@@ -147,7 +147,7 @@ def of_crossed(ratio: Estimate, *, more_known: bool) -> Iterator[str]:
 
 
 def of_no_change() -> Iterator[str]:
-    """Of a model that was compared with itself."""
+    """Return the caveats of a model that was compared with itself."""
     yield said("By their rules, both models decide alike about everybody. It is certain that nothing changed.")
 
 

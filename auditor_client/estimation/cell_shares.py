@@ -1,4 +1,4 @@
-"""Which share of each group's people a cell holds, with the interval that the noise of its own count gives."""
+"""The share of each group's people in a cell, with the interval that the noise of its own count gives."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def noise_reach(noise: Noise, level: float) -> int | None:
 
 
 def cell_shares(counted: NoisyCounts, sizes: Sequence[Estimate]) -> tuple[tuple[Estimate, ...], ...] | None:
-    """Of each cell and group, the share of the group's people who are in the cell.
+    """Return, for each cell and group, the share of the group's people who are in the cell.
 
     Post-processing: spends no budget. An interval goes from the least count over the largest size to the largest
     count over the least size, so it is wider than it need be. None where a count has no interval by itself.

@@ -1,4 +1,4 @@
-"""What a release measured of a chain of decisions: noisy counts of how far people came, by group.
+"""The measurement of a chain of decisions by a release: noisy counts of how far people came, by group.
 
 Axes: S stages, K groups.
 """

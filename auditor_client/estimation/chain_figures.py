@@ -127,12 +127,12 @@ class _Table:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """Of every step, shape (S, K, M); NaN where nobody reached the stage before."""
+        """Return the rates of every step, shape (S, K, M); NaN where nobody reached the stage before."""
         return _over(self.reached[1:], self.reached[:-1])
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Of everybody who reach each stage, shape (S, K, M)."""
+        """Return the shares of everybody who reach each stage, shape (S, K, M)."""
         return _over(self.reached[1:], self.reached[:1])
 
     @cached_property

@@ -45,7 +45,7 @@ class SmallestFigure:
 
     @property
     def lean(self) -> float:
-        """By how much the draws' upper end is too low."""
+        """Return by how much the draws' upper end is too low."""
         return max(self.estimate.high - quantile_estimate(self.draws, self.estimate.level).high, 0.0)
 
     def until(self, later: "SmallestFigure") -> Estimate:

@@ -1,4 +1,4 @@
-"""What changes from one model to another, from counts of both decisions together (docs/adr/0035-two-models.md).
+"""The change from one model to another, from counts of both decisions together (docs/adr/0035-two-models.md).
 
 Each group's people fall into disjoint cells: whom both models accept, only the first, only the second, and neither.
 Both rates are shares of the same cells, so that noise on people about whom the models agree moves both alike.

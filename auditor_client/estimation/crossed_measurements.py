@@ -10,7 +10,7 @@ from shared.contract.schema import Group
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Which cells a model accepts, and which it refuses, by their indices; others have no part in its rate."""
+    """The cells that a model accepts and those that it refuses, by their indices; others have no part in its rate."""
 
     accepted: tuple[int, ...]
     refused: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""How draws are made from a posterior: how many, from which seed, and by which edition of the estimator.
+"""The drawing from a posterior: how many, from which seed, and by which edition of the estimator.
 
 Kept answers are read again for ever (`findings.notes`), so what changes a figure comes as an edition of its own: a note
 names the one that its figures were made by, and new audits are read by the latest (docs/adr/0037-editions.md).
@@ -13,7 +13,7 @@ DRAWS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """What one edition of the estimator does differently from the others.
+    """The differences of one edition of the estimator from the others.
 
     Attributes:
         contender_probability: Divided by K: a group contends for the smallest (largest) rate if it is beyond the

@@ -1,4 +1,4 @@
-"""How likely the exponential mechanism's answers are, for every true total (2-privacy §4).
+"""The likelihood of the exponential mechanism's answers, for every true total (2-privacy §4).
 
 It answers within 0..upper, so an answer for a nearly empty cell is too large on average, and the sum of answers
 over several cells says little without an assumption about how a group's people are spread over the cells. The

@@ -90,7 +90,7 @@ def estimated_lack(bounds: ChoiceBounds, decisions: BoolArray, *, deviations: fl
 
 
 def _best(bounds: ChoiceBounds, lack: Lack) -> BoolArray | None:
-    """The decisions of the greatest gain that lack nothing; None if they gain no more than deciding all alike."""
+    """The decisions of the greatest gain that lack nothing; None if they gain at most as much as deciding alike."""
     gains = gains_of(bounds)
     sets = _priced_sets(bounds, gains)
     lacks = lack(sets)

@@ -82,12 +82,12 @@ class RateDraws:
         return RateDraws(rates, lower, upper, self.edition)
 
     def among(self, groups: Sequence[int]) -> "RateDraws":
-        """Of some groups alone, by their indices."""
+        """Return the figures of some groups alone, by their indices."""
         index = np.array(groups, dtype=np.intp)
         return RateDraws(self.rates[index], self.lower[index], self.upper[index], self.edition)
 
     def extremes(self) -> tuple[FloatArray, FloatArray]:
-        """The ratio and the difference in each draw, shape (M,); NaN where there is none."""
+        """The ratio and the difference in each draw, shape (M,); NaN where undefined."""
         smallest, largest = _smallest(self.rates), -_smallest(-self.rates)
         with np.errstate(invalid="ignore"):
             return smallest / largest, largest - smallest
@@ -257,7 +257,7 @@ def _upper_end(draws: FloatArray, tail: float) -> float:
 
 
 def _upper_end_of_others(draws: FloatArray, tail: float) -> float:
-    """As `_upper_end` has it, of draws that are judged by the ends that the others make."""
+    """Return the end as `_upper_end` does, of draws that are judged by the ends that the others make."""
     _, highest = _highest_ranks(draws)
     return joint_end(draws, 2 * tail - float((highest < tail * draws.shape[1]).mean()))
 

@@ -6,7 +6,7 @@ level are the quantiles of (a + e − E)/(a + r + e + f − E − F) over indepe
 *Journal of the Royal Statistical Society B* 16, for normal noise). Draws of different groups combine freely, as those
 of a posterior do. Counts below none are none; where nobody is left, the group may have any rate.
 
-Where everybody of a group is accepted, no more than a part of its draws are at 1, and the end of a ratio needs these
+Where everybody of a group is accepted, at most a part of its draws are at 1, and the end of a ratio needs these
 and luck with the other group. So lower and upper ends take a group's rate for none, or all, wherever the answers do not
 speak against it, as those of the posterior do.
 

@@ -1,4 +1,4 @@
-"""Which groups a size rule leaves: those that are shown to be large enough (ADR 0032).
+"""The groups that a size rule leaves: those that are shown to be large enough (ADR 0032).
 
 A group of few people that noise makes look larger would bring its useless rate into the ratio, and one that was let in
 because of its noise is judged by that noise. So a group is judged where noise alone would hardly make a smaller one

@@ -1,4 +1,4 @@
-"""What every choice of leaves' decisions would give, by bounds that hold for all choices at once.
+"""The effect of every choice of leaves' decisions, by bounds that hold for all choices at once.
 
 Whoever picks one of many sets of leaves by noisy counts picks what the noise favours, so an interval for one figure is
 too good for it. The bounds here hold for every set of leaves together, and so for the one that is picked, however it
@@ -84,12 +84,12 @@ class LeafCounts:
 
     @property
     def people_terms(self) -> int:
-        """How many noises are in the number of a leaf's people of one group."""
+        """The number of noises in the count of a leaf's people of one group."""
         return int(self.counts.shape[0] * self.counts.shape[1])
 
     @property
     def label_terms(self) -> int:
-        """How many noises are in the number of a leaf's people with one label."""
+        """The number of noises in the count of a leaf's people with one label."""
         return int(self.counts.shape[1] * self.counts.shape[3])
 
     @property
@@ -100,7 +100,7 @@ class LeafCounts:
 
     @property
     def people_variance(self) -> float:
-        """Of the noise of each of these, in people squared."""
+        """The variance of the noise of each of these, in people squared."""
         return float(self.people_terms * self.noise.variance)
 
     @property
@@ -111,7 +111,7 @@ class LeafCounts:
 
     @property
     def label_variance(self) -> float:
-        """Of the noise of each of these, in people squared."""
+        """The variance of the noise of each of these, in people squared."""
         return float(self.label_terms * self.noise.variance)
 
     def people_of(self, leaf: int, level: float) -> tuple[Estimate, ...]:
@@ -153,18 +153,18 @@ class ChoiceBounds:
 
     @cached_property
     def people(self) -> FloatArray:
-        """Of the groups that are compared, shape (L, G)."""
+        """The people of the compared groups, shape (L, G)."""
         return self.counts.people[:, self.groups]
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """Of the groups, shape (G,), in people; at least what noise alone may make of nobody."""
+        """The sizes of the groups, shape (G,), in people; at least what noise alone may make of nobody."""
         least = np.sqrt(self.leaves * self.counts.people_variance)
         sizes: FloatArray = np.maximum(self.people.sum(axis=0), least)
         return sizes
 
     def rates(self, decisions: BoolArray) -> FloatArray:
-        """Of every group under every set, shape (D, G); noise may take them beyond [0, 1].
+        """Return the rates of every group under every set, shape (D, G); noise may take them beyond [0, 1].
 
         `decisions` say of each leaf whether it is favourable, shape (D, L).
         """

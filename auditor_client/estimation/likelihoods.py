@@ -1,4 +1,4 @@
-"""How likely an answered total is, for every true count: what the posterior knows of the noise (2-privacy §4).
+"""The likelihood of an answered total, for every true count: what the posterior knows of the noise (2-privacy §4).
 
 Here for noise that is added, whatever the count is. The distribution of the exponential mechanism's answers depends on
 the count: see `exponential_likelihood`. Of several independent answers about the same counts: see `joined_answers`.

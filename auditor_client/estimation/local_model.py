@@ -121,13 +121,13 @@ class LocalTotals:
         return accepted, refused
 
     def size_tails(self, least: FloatArray) -> FloatArray:
-        """As `CountedTotals` has it, shape (1, K); a normal approximation."""
+        """See `CountedTotals`; shape (1, K), a normal approximation."""
         size = self.accepted.estimate + self.refused.estimate
         tails: FloatArray = norm.sf((size - least) / np.hypot(self.accepted.deviations, self.refused.deviations))
         return tails
 
     def log_ratio(self, totals: TrueTotals, changed: TrueTotals, groups: IntArray) -> FloatArray:
-        """As `CountedTotals` has it, shape (1, M)."""
+        """See `CountedTotals`; shape (1, M)."""
         return self.accepted.log_ratio(totals.accepted, changed.accepted, groups) + self.refused.log_ratio(
             totals.refused, changed.refused, groups
         )

@@ -1,4 +1,4 @@
-"""What a release measured, without what it asked: noisy counts per group, and the noise on them.
+"""The measurement of a release, without its request: noisy counts per group, and the noise on them.
 
 Estimators see only this, so they depend neither on strategies nor on how an answer travelled.
 """
@@ -56,7 +56,7 @@ class NoisyCounts:
 
     @property
     def cells(self) -> int:
-        """How many cells were counted: R."""
+        """The number of counted cells: R."""
         return int(self.counts.shape[0])
 
     @property
@@ -79,7 +79,7 @@ class NoisyCounts:
 
 @dataclass(frozen=True, slots=True)
 class Supports:
-    """How many people each cell applies to, whatever their group: exact, from the auditor's own data.
+    """The number of people of each cell, whatever their group: exact, from the auditor's own data.
 
     One number for each favourable cell of a measurement and for each cell of its complement, in their order; for
     everybody that is N.
@@ -106,7 +106,7 @@ class Supports:
 
 @dataclass(frozen=True, slots=True)
 class SizeBounds:
-    """How many people each of K groups has at least and at most, known from outside; both inclusive.
+    """The least and largest number of people of each of K groups, known from outside; both inclusive.
 
     Of a group of which nothing is known they are zero and `COUNT_MAX`.
 

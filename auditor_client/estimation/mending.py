@@ -1,4 +1,4 @@
-"""Which leaves have to decide otherwise for a wanted parity ratio, at least cost (7-training §2, `relabel`).
+"""The leaves to relabel for a wanted parity ratio, at least cost (7-training §2, `relabel`).
 
 Leaf relabelling: every leaf may change its decision, which moves the groups' rates and costs the people whom it then
 decides wrongly; leaves are taken by what they move for what they cost (Kamiran, Calders and Pechenizkiy 2010,

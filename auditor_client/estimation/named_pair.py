@@ -68,7 +68,7 @@ def _ends(draws: RateDraws, pair: tuple[int, int], level: float) -> tuple[Ends, 
 
 
 def _ends_by_groups(draws: RateDraws, groups: Indices, pair: tuple[int, int], level: float) -> tuple[Ends, Ends]:
-    """As `_ends`, from ends of the candidates' rates that hold together: wider, and much cheaper."""
+    """Return the ends, as `_ends`, from ends of the candidates' rates that hold together: wider, and much cheaper."""
     rows = np.concatenate([draws.upper[groups], -draws.lower[groups]])
     ends = np.clip(np.abs(upper_ends(rows, 1 - level)), 0.0, 1.0).tolist()
     highs, lows = (dict(zip(groups.tolist(), part, strict=True)) for part in (ends[: len(groups)], ends[len(groups) :]))

@@ -26,7 +26,7 @@ def draws_of_outcome(
 
 
 def inverted_of_outcome(totals: Totals, kind: RatioKind, level: float, drawing: Drawing) -> list[RateDraws] | None:
-    """Rates without a prior (`inversion`), of the outcome that a kind of ratio is about; None where there are none."""
+    """Rates without a prior (`inversion`), of the outcome that a kind of ratio is about; None without any."""
     rates = inverted_rates(totals, drawing, level)
     return [one.turned_round() for one in rates] if rates is not None and kind.adverse else rates
 

@@ -30,7 +30,7 @@ TOO_LARGE_POLICIES: Final = ("uniform", "total-valid")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What replaces an answer below zero, and one above the number of people."""
+    """The replacement of answers below zero and above the number of people."""
 
     negative: str
     too_large: str

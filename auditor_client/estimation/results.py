@@ -1,4 +1,4 @@
-"""What an estimate is: a value that knows its interval, its level and its method (3-estimation §2)."""
+"""Estimates: a value that knows its interval, its level and its method (3-estimation §2)."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ OPEN_WIDTH: Final = 0.5
 
 
 class Unit(StrEnum):
-    """What an estimate counts in: a rate, a ratio or a difference of rates is a share."""
+    """The unit of an estimate: a rate, a ratio or a difference of rates is a share."""
 
     SHARE = "share"
     PEOPLE = "people"
@@ -22,7 +22,7 @@ class Unit(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What an interval says about a threshold: wholly above it, wholly below it, or across it.
+    """The position of an interval relative to a threshold: wholly above it, wholly below it, or across it.
 
     NONE where there is no threshold, or the method makes no such figure. A figure that the answers leave undefined is
     UNDECIDED, as documents keep it; pages say "undefined". DEPENDS is an audit's, never one figure's: the verdicts on
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 
 
 class RatioKind(StrEnum):
-    """Which ratio compares the groups' rates.
+    """The kind of ratio that compares the groups' rates.
 
     LOWEST divides the lowest rate by the highest and lies within [0, 1]. HIGHEST divides the highest by the lowest and
     lies within [1, ∞]: the adverse ratio, a relative risk. ODDS does so with the odds p/(1 − p) instead of the rates p.
@@ -190,7 +190,7 @@ class NamedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityFigures:
-    """How far rates are apart, among the people in the data and in the population that they represent.
+    """The ratio and difference of rates, among the people in the data and in the population that they represent.
 
     The intervals of the former hold the noise of privacy alone, those of the latter (`population_…`) that of sampling
     too; None where the method gives none.
@@ -231,7 +231,7 @@ class JudgedFigures(ParityFigures):
 
     @property
     def population_verdict(self) -> Verdict:
-        """Of the population that they represent, likewise; NONE also where the method gives no interval for it."""
+        """The verdict about the population that they represent; NONE also where the method gives no interval for it."""
         return self._against_threshold(self.population_ratio)
 
     def _against_threshold(self, ratio: Estimate | None) -> Verdict:
@@ -273,7 +273,7 @@ class ParityEstimate(JudgedFigures):
 
     @property
     def extremes(self) -> tuple[GroupEstimate, GroupEstimate] | None:
-        """Of these the groups of the lowest and of the highest estimated rate; None if none of them has a rate."""
+        """The groups of the lowest and of the highest estimated rate; None if none of them has a rate."""
         return extremes_of(self.judged)
 
     @property
@@ -332,7 +332,7 @@ class StandardisedFigures(JudgedFigures):
 
 @dataclass(frozen=True, slots=True)
 class StrataFigures:
-    """What holds over all strata of a metric.
+    """The figures over all strata of a metric.
 
     Attributes:
         together: Ratio and difference of each stratum; their intervals hold together.
@@ -348,7 +348,7 @@ class StrataFigures:
 
 @dataclass(frozen=True, slots=True)
 class RuleShare:
-    """What one favourable rule contributes to the disparity of two groups.
+    """The contribution of one favourable rule to the disparity of two groups.
 
     Attributes:
         rule: Its index among the measurement's favourable cells, from 0.
@@ -363,7 +363,7 @@ class RuleShare:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Which rules cause the disparity of two groups (1-method §6.6).
+    """The rules' shares in the disparity of two groups (1-method §6.6).
 
     The values are posterior means, because medians would not add up.
 
@@ -391,7 +391,7 @@ class Attribution:
 
 
 class Change(StrEnum):
-    """What a comparison says about the ratio: it rose, fell, did not change, or the data do not show which."""
+    """The finding of a comparison about the ratio: it rose, fell, did not change, or the data do not show which."""
 
     CLOSER = "closer to parity"
     FARTHER = "farther from parity"

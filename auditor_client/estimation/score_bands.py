@@ -32,7 +32,7 @@ from shared.contract.schema import Group
 
 @dataclass(frozen=True, slots=True)
 class ThresholdCurve:
-    """What holds for every threshold at once.
+    """The curve over all thresholds at once.
 
     Attributes:
         of: Of whom: everybody (acceptance), people with y = 1 (true positives), with y = 0 (false positives).
@@ -160,7 +160,7 @@ class ScoreEstimator:
         return impact_ratios(measured, level=self.level, drawing=self.drawing, rule=self.rule)
 
     def calibration(self) -> tuple[ParityEstimate, ...]:
-        """Of each band how often its people turn out positive, compared between the groups."""
+        """Return for each band how often its people turn out positive, compared between the groups."""
         bands = len(self.bands.edges) + 1
         positive, negative = (self.bands.counts(of) for of in ("positive", "negative"))
         measured = [
@@ -189,7 +189,7 @@ class ScoreEstimator:
         return drawn
 
     def _auc(self, draws: FloatArray) -> Estimate:
-        """Of one group, from draws of shape (M,)."""
+        """Return the AUC of one group, from draws of shape (M,)."""
         known = ~np.isnan(draws)
         if (~known).mean() > (1 - self.level) / 4:  # perhaps there are no pairs at all
             return replace(undefined(self.level), low=0.0, high=1.0)

@@ -56,20 +56,20 @@ class _SumErrors:
 
     @property
     def relative(self) -> FloatArray:
-        """Of the rates' logarithms, shape (F, K, M)."""
+        """Return the levels of the rates' logarithms, shape (F, K, M)."""
         relative: FloatArray = self.errors / (self.rates * self.size)[..., None]
         return relative
 
     def of_ratios(self) -> FloatArray:
-        """Of the ratios of the extreme rates, shape (F, M)."""
+        """Return the levels of the ratios of the extreme rates, shape (F, M)."""
         return _apart(self.relative, self.rates)
 
     def of_differences(self) -> FloatArray:
-        """Of their differences, shape (F, M)."""
+        """Return the levels of their differences, shape (F, M)."""
         return _apart(self.errors / self.size[:, None], self.rates)
 
     def over_highest(self) -> FloatArray:
-        """Of each group's rate over the highest, shape (F, K, M)."""
+        """Return the levels of each group's rate over the highest, shape (F, K, M)."""
         relative = self.relative
         highest = relative[np.arange(len(relative)), self.rates.argmax(axis=1)]
         over: FloatArray = relative - highest[:, None]

@@ -1,4 +1,4 @@
-"""Which groups are large enough to be judged: a public rule, decided from the noisy counts (ADR 0032).
+"""The groups that are large enough to be judged: a public rule, decided from the noisy counts (ADR 0032).
 
 A verdict over all groups is about the smallest of them, however few people it has. A rule leaves out groups below a
 number of people, or below a share of all whom the rate is about. Below 2 % New York's Local Law 144 allows that:
@@ -52,7 +52,7 @@ class SizeRule:
         return tuple(index for index, size in enumerate(sizes) if size >= least)
 
     def __str__(self) -> str:
-        """As it is read again: "30", "2%"."""
+        """Return it as it is read again: "30", "2%"."""
         return f"{float(100 * self.least):g}%" if self.of_all else str(self.least)
 
 

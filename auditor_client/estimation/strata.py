@@ -80,7 +80,7 @@ def _worst(posteriors: Sequence[Posterior], threshold: float | None) -> JudgedFi
 
 
 def _posteriors(measured: Sequence[Sequence[Measurement]], level: float, drawing: Drawing) -> list[list[Posterior]]:
-    """Of every stratum those of its comparisons, all independent of each other."""
+    """Return for every stratum the posteriors of its comparisons, all independent of each other."""
     shuffled = replace(drawing, edition=replace(drawing.edition, shuffled=True))
     return [
         [

@@ -1,4 +1,4 @@
-"""What the leaves of a trained tree are to decide for a wanted parity ratio, and what is known of that (7-training §2).
+"""The decisions of a trained tree's leaves for a wanted parity ratio, and their accuracy (7-training §2).
 
 Decisions that are shown to meet the ratio are taken first, else those that are estimated to (`fair_choice`). Both
 decide better than if everybody were decided alike: that is fair, and nobody needs a model for it. If there are none,

@@ -1,1 +1,1 @@
-"""What an answer says: its counts read as measurements, estimated by a named estimator, and rule by rule."""
+"""The findings of an answer: its counts read as measurements, estimated by a named estimator, and rule by rule."""

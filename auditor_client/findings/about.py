@@ -1,4 +1,4 @@
-"""What the auditor writes of an audit, for whoever reads its report; nothing is asked or computed by it."""
+"""The auditor's texts about an audit, for readers of its report; nothing is asked or computed by it."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +14,7 @@ def _unset(words: str | None) -> bool:
 
 
 class About(BaseModel):
-    """Which model it is, whose and what for, and who audits it; kept in the note, and part of no identity.
+    """The model, its owner and purpose, and the auditor; kept in the note, and part of no identity.
 
     The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them.
     """
@@ -52,7 +52,7 @@ class About(BaseModel):
 
     @property
     def written(self) -> dict[str, str]:
-        """What was written, by its member."""
+        """The written texts, by their members."""
         return {name: words for name, words in self if words is not None}
 
 

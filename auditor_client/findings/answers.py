@@ -1,4 +1,4 @@
-"""How answers are read: the counts of a release that measure a figure.
+"""The reading of answers: the counts of a release that measure a figure.
 
 The counts are found by what was asked, whatever its index: a released cell is the set of its rules, and a rule is
 whom it counts. The same decisions read the other way round are the same cells.
@@ -75,7 +75,7 @@ class Rate(StrEnum):
 
     @property
     def ratio_kind(self) -> RatioKind:
-        """Which ratio compares the groups."""
+        """The kind of ratio that compares the groups."""
         if self is Rate.ADVERSE_ODDS:
             return RatioKind.ODDS
         return RatioKind.HIGHEST if self in ADVERSE_RATES else RatioKind.LOWEST
@@ -138,7 +138,7 @@ class BatchCells:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a plan asks for what one rate needs."""
+    """The cells of a plan that one rate needs."""
 
     favourable: BatchCells
     complement: BatchCells

@@ -14,7 +14,7 @@ from auditor_client.estimation.results import (
 
 @dataclass(frozen=True, slots=True)
 class StratumFigures:
-    """What was found within one stratum.
+    """The figures within one stratum.
 
     Attributes:
         estimate: Its figures, as an audit of it alone gives them: each interval holds by itself.
@@ -28,13 +28,13 @@ class StratumFigures:
 
     @property
     def verdict(self) -> Verdict:
-        """Of its ratio; the verdicts of all strata hold together."""
+        """The verdict on its ratio; the verdicts of all strata hold together."""
         return Verdict.NONE if self.together is None else self.together.verdict
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionalParity:
-    """What was found of one metric, by strata.
+    """The figures of one metric, by strata.
 
     Attributes:
         strata: Each of them.

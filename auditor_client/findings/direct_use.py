@@ -17,7 +17,7 @@ from shared.contract.rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class DirectUse:
-    """Which sensitive columns a model looks at.
+    """The sensitive columns that a model uses.
 
     Attributes:
         columns: Those that its rules name, or that its score is computed from, in declared order.

@@ -1,4 +1,4 @@
-"""What an audit found: the facts, whatever the way they are shown (3-estimation §6).
+"""The finding of an audit: the facts, whatever the way they are shown (3-estimation §6).
 
 `report` makes pages and texts of a finding; `result.AuditResult` is a finding that shows itself.
 """
@@ -118,17 +118,17 @@ class Finding:
 
     @property
     def estimator(self) -> str:
-        """How the figures were made: "posterior (edition 2)", or "plug-in (uniform, uniform)"."""
+        """The estimator of the figures: "posterior (edition 2)", or "plug-in (uniform, uniform)"."""
         return str(self.reading)
 
     @property
     def threshold(self) -> float | None:
-        """What the first metric's verdict is about; None if there is none."""
+        """The threshold of the first metric's verdict; None without one."""
         return self.first.threshold
 
     @property
     def plan(self) -> Plan:
-        """What was asked, pinned to a version of the records; where a release was reused, what would have been."""
+        """The request, pinned to a version of the records; where a release was reused, what would have been."""
         return self.question.plan
 
     @property
@@ -138,12 +138,12 @@ class Finding:
 
     @property
     def model(self) -> ModelDigest:
-        """Which model."""
+        """The model."""
         return self.question.model
 
     @property
     def strategy(self) -> str:
-        """How the question was put: "verdict", "rules", "pafer"."""
+        """The strategy of the request: "verdict", "rules", "pafer"."""
         return self.question.strategy
 
     @property
@@ -180,7 +180,7 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """Of the first metric's ratio, about the people in the data; "none" without a threshold.
+        """The verdict on the first metric's ratio, about the people in the data; "none" without a threshold.
 
         Where nobody said what kind of decision it is, of both outcomes: DEPENDS if their verdicts differ.
         """
@@ -188,7 +188,7 @@ class Finding:
 
     @property
     def intervention(self) -> Intervention | None:
-        """What kind of decision it is, as it was asked or declared; None if nobody said."""
+        """The kind of decision, as requested or declared; None if it was not stated."""
         return self.question.request.intervention
 
     @property
@@ -210,7 +210,7 @@ class Finding:
 
     @property
     def look(self) -> int | None:
-        """Which of the reading's looks it is, from 1 on; None if the question was asked once.
+        """The number of the interim look, from 1; None for a single answer.
 
         Raises:
             QuestionRefused: None of them.

@@ -81,12 +81,12 @@ class Looks(BaseModel):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What each look loses together with all before it."""
+        """The loss of each look together with all before it."""
         return tuple(Loss(amount) if self.kind == "sum" else Loss.of_rho(amount) for amount in self.amounts)
 
     @property
     def steps(self) -> tuple[Loss, ...]:
-        """What each look costs beyond those before it."""
+        """The cost of each look beyond those before it."""
         return tuple(loss - before for loss, before in zip(self.losses, (NO_LOSS, *self.losses[:-1]), strict=True))
 
     def number(self, loss: Loss) -> int:

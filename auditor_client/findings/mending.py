@@ -54,7 +54,7 @@ class Mended:
         met: Whether that ratio is shown to be met, at the level of the audit's reading. If not, the changes are those
             that come nearest to it.
         changes: Of the leaves; none if none is needed.
-        rules: All rules of the mended tree, in their order before.
+        rules: All rules of the relabelled tree, in their order before.
         ratio_before, ratio: The statistical parity ratio before and after.
         accuracy_before, accuracy: The share of people with a label whose decision is favourable just if the label is
             true. Intervals of what is afterwards, and of both accuracies, hold for all sets of changes together.
@@ -77,7 +77,7 @@ class Mended:
 
     @property
     def level(self) -> float:
-        """Of all intervals."""
+        """The level of all intervals."""
         return self.ratio.level
 
     @property

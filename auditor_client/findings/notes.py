@@ -95,7 +95,7 @@ class SavedNote(BaseModel):
 
     @property
     def file_name(self) -> str:
-        """What the note's file is called, without its ending."""
+        """The name of the note's file, without its ending."""
         return self.name.removeprefix("sha256:")
 
 
@@ -112,7 +112,7 @@ class Note(SavedNote):
         plan: The plan that it became.
         reading: How the answer was read.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
-        joined: Further releases that the figures rest on, in their order; left out if there are none.
+        joined: Further releases that the figures rest on, in their order; left out without any.
         against: The rules of another model that was asked about in the same question; left out if there was none.
         source: What stands behind the rules; left out if that is nothing.
         about: What the auditor wrote of model and audit; left out if that is nothing.

@@ -1,4 +1,4 @@
-"""How an answer is read: the estimator by its name, what it is about, and how exact its intervals are."""
+"""The reading of an answer: the estimator by its name, what it is about, and how exact its intervals are."""
 
 import operator
 from collections.abc import Collection, Mapping, Sequence
@@ -43,7 +43,7 @@ def _least_size(given: Any) -> Any:
 
 
 class Reading(BaseModel):
-    """How answers become figures; checked before anything is spent.
+    """The settings that turn answers into figures; checked before anything is spent.
 
     The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them. The threshold lies
     within (0, 1], the level within [0.5, LEVEL_MAX]. Without a threshold statistical parity has that of the four-fifths
@@ -139,12 +139,12 @@ class Reading(BaseModel):
 
     @property
     def rule(self) -> SizeRule | None:
-        """How large the groups are that ratio, difference and verdict are about; None for all groups."""
+        """The size rule of the groups that ratio, difference and verdict are about; None for all groups."""
         return None if self.judged is None else SizeRule.of(self.judged)
 
     @property
     def selection_threshold(self) -> float:
-        """What verdicts on ratios of selection rates are about."""
+        """The threshold of verdicts on ratios of selection rates."""
         return FOUR_FIFTHS if self.threshold is None else self.threshold
 
     def threshold_of(self, metric: str) -> float | None:
@@ -205,7 +205,7 @@ class Reading(BaseModel):
         Args:
             counts: Of every rate that is compared.
             reference: The group to compare others with.
-            rules: The counts whose rules are given shares; None if there are none.
+            rules: The counts whose rules are given shares; None without any.
             bands: Of a score, and `chosen`: as `scores` has them.
 
         Raises:
@@ -246,7 +246,7 @@ class Reading(BaseModel):
 
         Args:
             bands: As they were answered.
-            chosen: The edge at which decisions are made; None if there is none, or there are several.
+            chosen: The edge at which decisions are made; None without one, or there are several.
             reference: The group to compare others with.
         """
         from auditor_client.estimation.score_bands import ScoreEstimator  # noqa: PLC0415 - see above

@@ -69,7 +69,7 @@ class Trained:
 
     @property
     def words(self) -> DatasetWords:
-        """What people read of the dataset's names."""
+        """The texts for people of the dataset's names."""
         metadata, model = self.dataset.metadata or DatasetMetadata(), self.release.model
         if not isinstance(model, TrainedTree) or model.scores is None:
             return DatasetWords(self.dataset.name, self.dataset.table, metadata)

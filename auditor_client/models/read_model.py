@@ -63,7 +63,7 @@ class Provenance:
         compared_with: Whose predictions the document was compared with: "LightGBM 4.6"; None if nothing could be.
         probes: On how many invented records they were compared.
         differing: On how many of them the decision differed; 0 but for `terms` and `layers`.
-        bound: The largest difference between score and the maker's own that rounding may make; None if there is none.
+        bound: The largest difference between score and the maker's own that rounding may make; None without one.
         largest: The largest difference that was found, in the score's own scale; None if not compared.
         rehearsal_of: The dataset whose rehearsal the model was made in, of invented people; None of other models.
         inputs: The column and the model's own name of each input that the auditor gave another name than the model.
@@ -89,7 +89,7 @@ class ReadModel:
     Attributes:
         tree: Over the dataset's columns and `columns`.
         columns: The derived columns that the holder has to have; none for a tree or list over declared columns.
-        score: Among `columns`, the name of the number that is compared with a threshold; None if there is none.
+        score: Among `columns`, the name of the number that is compared with a threshold; None without one.
         thresholds: Of that number: above them, at the document's own scale, decisions are favourable.
         decided: Predicates that hold of the people whom the model decides about, and of nobody else; none for
             everybody. Where a score or a decision may be missing, that it is not.

@@ -1,1 +1,1 @@
-"""What an audit is expected to show before anything is spent (3-estimation §3)."""
+"""Forecasts of what an audit would show before anything is spent (3-estimation §3)."""

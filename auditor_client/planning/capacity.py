@@ -1,4 +1,4 @@
-"""How many audits like a planned one fit under what is left of the auditor's budget (8-time §1)."""
+"""The number of audits like a planned one that fit into the remaining budget (8-time §1)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +14,7 @@ NoiseName = Literal["laplace", "gaussian"]
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many audits fit, this one included.
+    """The number of audits that fit, this one included.
 
     Attributes:
         asked: As they are planned.

@@ -1,4 +1,4 @@
-"""What an audit of a chain would show of every step, before anything is spent (9-adverse-outcomes §4).
+"""Forecasts of every step of a chain, before anything is spent (9-adverse-outcomes §4).
 
 Answers about assumed people are simulated, and read as the audit would be. All groups are taken to go on alike at every
 step, so the interval of a step's ratio is one around 1.

@@ -1,4 +1,4 @@
-"""What an audit is expected to show, as data: made in `planning`, shown in reports and plans (3-estimation §3)."""
+"""Forecasts as data: made in `planning`, shown in reports and plans (3-estimation §3)."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from shared.privacy.amounts import Loss, format_nano
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What an audit would show on average, if the assumption holds.
+    """The average findings of an audit, if the assumption holds.
 
     Attributes:
         strategy: How the question would be put.
@@ -37,7 +37,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """How often an audit would decide if the ratio truly were this one.
+    """The share of audits that would decide at one true ratio.
 
     Attributes:
         ratio: The true ratio.
@@ -64,7 +64,7 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class StepForecast:
-    """What would be seen of one step of a chain for the smallest group.
+    """The forecast of one step of a chain for the smallest group.
 
     Attributes:
         stage: The name of the stage that the step leads to.
@@ -84,7 +84,7 @@ class StepForecast:
 
 @dataclass(frozen=True, slots=True)
 class StrataForecast:
-    """What comparing within strata costs and gives, at the same ε.
+    """The cost and gain of comparing within strata, at the same ε.
 
     Attributes:
         number: Of the strata.
@@ -101,11 +101,11 @@ class StrataForecast:
 
 @dataclass(frozen=True, slots=True)
 class JoinedForecast:
-    """What an answer would show together with kept ones about the same people.
+    """The forecast of an answer together with saved ones about the same people.
 
     Attributes:
         kept: How many answers there are.
-        now: What they show without it; None if there are none.
+        now: What they show without it; None without any.
         then: What they show with it.
     """
 
@@ -124,7 +124,7 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What could be expected of an audit before anything is spent.
+    """The forecast of an audit before anything is spent.
 
     Attributes:
         chosen: Of the question as it would be asked.
@@ -161,7 +161,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What more budget would buy after an audit: the same question at larger ε or ρ, for people as estimated.
+    """The gain of more budget after an audit: the same request at larger ε or ρ, for people as estimated.
 
     Attributes:
         now, asked: The width that the audit's interval has, and at which ε, or ρ.

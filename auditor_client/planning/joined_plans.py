@@ -1,4 +1,4 @@
-"""Which kept answers a planned question could be joined with, by their plans alone (ADR 0038)."""
+"""Saved answers that a planned request could be combined with, by their plans alone (ADR 0038)."""
 
 from collections.abc import Sequence
 

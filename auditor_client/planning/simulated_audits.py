@@ -40,7 +40,7 @@ NOTHING: Final = (0.5, 0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class LocatedPlan:
-    """Where a plan asks for each rate of a metric.
+    """The location of each rate of a metric in a plan.
 
     `rows` is how many counts of a cell add up to a group's: several where it counts by more sensitive columns.
     """

@@ -168,7 +168,7 @@ def audit_data(finding: Finding) -> AuditData:
 
 
 def _impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio, ...]]":
-    """Of decisions; the stages of a chain have ratios of their own."""
+    """Return the impact ratios of decisions; the stages of a chain have ratios of their own."""
     return {} if finding.chain is not None else insight.impact_ratios(finding)
 
 

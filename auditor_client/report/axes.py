@@ -119,7 +119,7 @@ def ratio_threshold(kind: RatioKind, threshold: float) -> float:
 
 
 def interval_text(estimate: Estimate | None, words: Callable[[float], str]) -> str:
-    """An interval as "low to high"; empty if there is none."""
+    """An interval as "low to high"; empty without one."""
     if estimate is None or math.isnan(estimate.low):
         return ""
     low, high = both_ends(estimate, words)

@@ -83,7 +83,7 @@ class FunnelStage:
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """How far one group comes; `people` are all of it."""
+    """The people of one group at each stage; `people` are all of it."""
 
     group: str
     people: str

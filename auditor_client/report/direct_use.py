@@ -1,4 +1,4 @@
-"""What a report says of a model that looks at what is sensitive: the sentences, whatever the page."""
+"""Sentences of a report about a model that uses sensitive columns, whatever the page."""
 
 from auditor_client.findings.direct_use import DirectUse, direct_use
 from auditor_client.findings.finding import Finding

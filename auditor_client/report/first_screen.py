@@ -1,4 +1,4 @@
-"""What stands beside the finding on the first screen: what the report does not say, and the five facts that name it."""
+"""The first screen beside the finding: limits of the report, and the five facts that name it."""
 
 from datetime import UTC
 

@@ -129,7 +129,7 @@ def _decimals(number: float, digits: int, threshold: float | None) -> str:
 
 
 def _digits(number: float, digits: int, threshold: float | None) -> int:
-    """As many decimals as keep a number on its side of a threshold, and at least some."""
+    """Return as many decimals as keep a number on its side of a threshold, and at least some."""
     if threshold is not None:
         while digits < 9 and (round(number, digits) >= threshold) != (number >= threshold):
             digits += 1

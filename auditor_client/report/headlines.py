@@ -407,12 +407,12 @@ def whom(finding: Finding) -> str:
 
 
 def ratio_interval(finding: Finding, estimate: MetricEstimate) -> str:
-    """The ratio's interval in words; empty if there is none."""
+    """The ratio's interval in words; empty without one."""
     return _interval(finding, estimate.ratio, _ratio_words(estimate))
 
 
 def difference_interval(finding: Finding, estimate: MetricEstimate) -> str:
-    """The difference's interval in words, in percentage points; empty if there is none."""
+    """The difference's interval in words, in percentage points; empty without one."""
     return _interval(finding, estimate.difference, points)
 
 

@@ -236,7 +236,7 @@ def comparison_document(first: Finding, second: Finding, metric: str, change: Co
 
 
 def mending_document(mended: Mended) -> dict[str, Any]:
-    """A mended tree as JSON values, with the audit that it was made from by its release and model."""
+    """A relabelled tree as JSON values, with the audit that it was made from by its release and model."""
     names = ("ratio_before", "ratio", "accuracy_before", "accuracy", "accuracy_of_none", "epsilon_needed")
     return {
         "wanted": mended.wanted,

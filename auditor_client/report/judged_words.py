@@ -1,4 +1,4 @@
-"""Which groups a metric's figures are about, which are left out, and what holds of the others; in sentences."""
+"""Sentences about the groups that are judged, those that are left out, and the figures of the others."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

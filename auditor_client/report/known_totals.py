@@ -1,4 +1,4 @@
-"""What is said of numbers of people that were known beforehand: in audits what they were, in plans what they buy."""
+"""Texts about numbers of people that were known beforehand: in audits what they were, in plans what they buy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ KNOWING: Final[Mapping[Knowledge, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class KnowingRow:
-    """What could be expected with one kind of knowledge; `given` is what this plan has."""
+    """The forecast with one kind of knowledge; `given` is what this plan has."""
 
     words: str
     expected: Expectation

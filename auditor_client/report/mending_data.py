@@ -1,4 +1,4 @@
-"""A mended tree, as data: what changes, what comes of it, and how sure that is."""
+"""A relabelled tree, as data: what changes, what comes of it, and how sure that is."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -80,7 +80,7 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True)
 class MendingData:
-    """Everything that is shown of a mended tree."""
+    """Everything that is shown of a relabelled tree."""
 
     met: bool
     headline: str
@@ -98,7 +98,7 @@ class MendingData:
 
 
 def mending_data(mended: Mended) -> MendingData:
-    """Everything that is to be shown of a mended tree."""
+    """Everything that is to be shown of a relabelled tree."""
     question = mended.finding.question
     in_ratio = partial(ratio, apart_from=mended.wanted)
     bars = tuple(
@@ -134,7 +134,7 @@ def mending_data(mended: Mended) -> MendingData:
 
 
 def model_description(mended: Mended) -> str:
-    """Return what reports say of the mended tree's file: what it was mended from."""
+    """Return what reports say of the relabelled tree's file: what it was mended from."""
     provenance, digest = mended.finding.question.source.provenance, model_digest(mended.finding.model)
     named = mended.finding.about.model_name or (None if provenance is None else provenance.description)
     before = f"model {digest}" if named is None else f"{named[:100]}, model {digest}"

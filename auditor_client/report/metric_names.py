@@ -1,4 +1,4 @@
-"""What each figure is called, in the words that users of fairness metrics know (1-method §3)."""
+"""The names of figures, in the words that users of fairness metrics know (1-method §3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What a report warns of because of how a model was read: perhaps it is not the model in use."""
+"""Warnings that follow from how a model was read: perhaps it is not the model in use."""
 
 from collections.abc import Iterator
 from typing import Final

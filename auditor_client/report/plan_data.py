@@ -80,7 +80,7 @@ _ADVERSE_RATES: Final = sentence("The compared rates are those of {adverse}.")
 
 @dataclass(frozen=True, slots=True)
 class ChanceRow:
-    """How often there would be which verdict at one true ratio."""
+    """The chance of each verdict at one true ratio."""
 
     ratio: str
     fails: str
@@ -90,7 +90,7 @@ class ChanceRow:
 
 @dataclass(frozen=True, slots=True)
 class LookRow:
-    """What one of the looks until a verdict is decided would cost and show."""
+    """The cost and forecast of one interim look."""
 
     number: int
     step: str
@@ -101,7 +101,7 @@ class LookRow:
 
 @dataclass(frozen=True, slots=True)
 class StepForecastRow:
-    """What one step of a chain would show for the smallest group."""
+    """The forecast of one step of a chain for the smallest group."""
 
     stage: str
     passing: str

@@ -1,4 +1,4 @@
-"""What a report of a rehearsal says: that its people are invented, before all else; and that it cost nothing."""
+"""Texts of a rehearsal's report: that its people are invented, before all else; and that it cost nothing."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which rules cause the disparity, as data for pictures: ranked bars with intervals, and flipped rules."""
+"""The rules' shares in the disparity, as data for pictures: ranked bars with intervals, and flipped rules."""
 
 import itertools
 import math

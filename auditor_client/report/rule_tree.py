@@ -27,7 +27,7 @@ Path = tuple[tuple[Predicate, ...], DecisionRule]
 
 @dataclass(frozen=True, slots=True)
 class LeafBar:
-    """Which share of a group's people come to a leaf."""
+    """The share of a group's people in a leaf."""
 
     group: str
     share: str

@@ -1,4 +1,4 @@
-"""What bands of a score say, as data for pictures and tables, before anything is drawn."""
+"""The figures of a score's bands, as data for pictures and tables, before anything is drawn."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -141,7 +141,7 @@ def score_data(
     Args:
         figures: What the bands say.
         names: Of the groups, in the figures' order.
-        chosen: The edge that decisions are made at; None if there is none.
+        chosen: The edge that decisions are made at; None without one.
         threshold: Of the ratio, that verdicts are about.
         level: Of every statement, in words; `joint`: whether it is of all of them together.
         assistive: Whether a score above a threshold is known to be what people want; else the rates below it count too.

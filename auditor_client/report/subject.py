@@ -1,4 +1,4 @@
-"""What was audited, in words: a tree, a model behind a score, or decisions that were made already."""
+"""The subject of an audit, in words: a tree, a model behind a score, or decisions that were made already."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -23,7 +23,7 @@ _INPUTS_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a report speaks about.
+    """The subject of a report.
 
     Attributes:
         name: As the subject of a sentence, in the singular: "the tree".

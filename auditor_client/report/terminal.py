@@ -210,7 +210,7 @@ def history_lines(history: HistoryData) -> list[str]:
 
 
 def mending_lines(mending: MendingData) -> list[str]:
-    """A mended tree: what changes, and the figures before and after."""
+    """A relabelled tree: what changes, and the figures before and after."""
     lines = [mending.headline, mending.explanation, ""]
     for change in mending.changes:
         people = _people_text(mending.groups, change.people)

@@ -22,7 +22,7 @@ class ScoreLine:
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """What the bins are worth in one score or in two."""
+    """The points of the bins in one score or in two."""
 
     explanation: str
     titles: tuple[str, ...]

@@ -93,7 +93,7 @@ class LeafLine:
 
 @dataclass(frozen=True, slots=True)
 class AuditedPart:
-    """What an audit of the model found."""
+    """The finding of an audit of the model."""
 
     title: str
     headline: str

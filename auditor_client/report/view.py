@@ -67,12 +67,12 @@ class View(Generic[Data]):
 
     @cached_property
     def rehearsal(self) -> Rehearsal | None:
-        """What is rehearsed, if its people are invented."""
+        """The rehearsed dataset, if its people are invented."""
         return rehearsal_in(self.about)
 
     @cached_property
     def data(self) -> Data:
-        """What text and page say."""
+        """The data of text and page."""
         return self.make_data()
 
     @cached_property
@@ -101,7 +101,7 @@ class View(Generic[Data]):
         """The page in a language of `LANGUAGES`.
 
         Raises:
-            QuestionRefused: There is no such language.
+            QuestionRefused: The language does not exist.
         """
         template = _template(self.template, language)
         rehearsal = None if self.rehearsal is None else rehearsal_words(self.rehearsal)
@@ -127,11 +127,11 @@ class Shown(ABC):
     @property
     @abstractmethod
     def view(self) -> View[Any]:
-        """How it is shown."""
+        """The view of it."""
 
     @property
     def report(self) -> View[Any]:
-        """How it is shown in a file."""
+        """The view of it in a file."""
         return self.view
 
     def summary(self) -> str:
@@ -142,7 +142,7 @@ class Shown(ABC):
         """The result as one page that needs nothing else, in English ("en"), German, French or Dutch.
 
         Raises:
-            QuestionRefused: There is no such language.
+            QuestionRefused: The language does not exist.
         """
         return self.view.page_in(language)
 
@@ -159,7 +159,7 @@ class Shown(ABC):
 
         Raises:
             OSError: It cannot be written.
-            QuestionRefused: There is no such language.
+            QuestionRefused: The language does not exist.
         """
         target = Path(path)
         target.write_text(self.report.page_in(language), encoding="utf-8")

@@ -40,7 +40,7 @@ class Gap:
 
     @property
     def words(self) -> str:
-        """That these were not answered, and why."""
+        """The sentence that these were not answered, with the reason."""
         match self.reason:
             case "replaced":
                 return said("not answered: another version was loaded first")

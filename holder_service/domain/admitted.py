@@ -297,14 +297,14 @@ class _Line:
         return _spans(*ends, *missing)
 
     def _below(self, threshold: Value | None) -> float:
-        """The largest value below a threshold, −infinity if there is none."""
+        """The largest value below a threshold, −infinity without one."""
         if not isinstance(threshold, (int, float)):  # quicker than their union, thousands of times
             raise TypeError(NOT_CHECKED)
         end = math.ceil(threshold) - 1 if self.integers else math.nextafter(threshold, -math.inf)
         return min(end, self.high) if end >= self.low else -math.inf
 
     def _at_most(self, threshold: Value | None) -> float:
-        """The largest value that is at most a threshold, −infinity if there is none."""
+        """The largest value that is at most a threshold, −infinity without one."""
         if not isinstance(threshold, (int, float)):
             raise TypeError(NOT_CHECKED)
         end = math.floor(threshold) if self.integers else float(threshold)

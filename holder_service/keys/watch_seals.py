@@ -57,7 +57,7 @@ class WatchSeals:
 
     @classmethod
     def create(cls, path: Path) -> bool:
-        """Make a key in a new file that only its owner may read, if there is none; whether there was none."""
+        """Make a key in a new file that only its owner may read, if it does not exist; whether there was none."""
         try:
             with durable_file(path, replaces=False) as file:
                 file.write(secrets.token_bytes(_KEY_BYTES))
@@ -70,7 +70,7 @@ class WatchSeals:
         """Read the key that `create` made.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: It does not exist.
             UnusableWatchSecret: The file holds something else.
         """
         key = path.read_bytes()

@@ -136,7 +136,7 @@ def largest_change(combinations: Sequence[Combination], classes: Sequence[Sequen
     """Return by how much all of some sums together change at most with one person who comes or goes: an L1 sensitivity.
 
     The person is in one cell of each class at most, and in one group. There each sum changes by the weight that it
-    gives to the count. So the sums change by no more than the largest such total of each class, over all classes.
+    gives to the count. So the sums change by at most the largest such total of each class, over all classes.
 
     Args:
         combinations: The sums.

@@ -31,7 +31,7 @@ class RefinedLaplaceMechanism:
     and N₂, whichever is drawn first. Of a longer chain each answer is drawn given the one before it alone, which is its
     law given all of them, because Z is independent of everything. So for records D and D′, and any course of questions
     in which a chain was refined k times, the likelihood of its answers is P(Aₖ | D) times a factor that no record is
-    in, and moves by at most e^(εₖ) between neighbours, wherever whoever asks stops.
+    in, and moves by at most e^(εₖ) between neighbours, wherever the caller stops.
 
     It rests on the counts being the same: the same version of the records, cells and groups. And on one finer answer of
     each: two of one earlier answer lose 2·ε₂ + ε₁ together, where 2·ε₂ − ε₁ would be charged.

@@ -56,7 +56,7 @@ def encoded_values(column: Column, values: _Values) -> Iterator[_Values]:
 
 
 def fitting(column: Column, values: _Values, records_max: int) -> _Values:
-    """A chunk's values if all are the column's, and no more than a chunk has; −0.0 becomes 0.0.
+    """A chunk's values if all are the column's, and at most as many as a chunk; −0.0 becomes 0.0.
 
     Raises:
         ValueError: They are not. No value is in the text.

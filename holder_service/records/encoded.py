@@ -114,7 +114,7 @@ class Records:
         """Map an encoded file.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: It does not exist.
             Unavailable: It is damaged, or was encoded for another declaration or by another version.
         """
         try:
@@ -150,7 +150,7 @@ class Records:
         """The same records with one more column, from the file that `encode_column` made for them.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: It does not exist.
             Unavailable: It is damaged, or was made for another column, for other records or by another version.
             ValueError: The records have a column of that name.
         """

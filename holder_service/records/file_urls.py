@@ -15,7 +15,7 @@ def file_system(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it; Spark's name for S3 is understood too.
 
     Raises:
-        pyarrow.ArrowInvalid, OSError: There is none.
+        pyarrow.ArrowInvalid, OSError: It does not exist.
     """
     if url.startswith(("s3a://", "s3n://")):
         url = "s3" + url[3:]

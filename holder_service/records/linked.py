@@ -115,7 +115,7 @@ class LinkedValues:
         """Map what `read_linked` left.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: It does not exist.
             Unavailable: It is damaged, or was made for another column or by another version.
         """
         unfit = Unavailable(f"The values of column {column.name!r} cannot be read: make it again, and send them again.")

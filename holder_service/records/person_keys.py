@@ -54,7 +54,7 @@ class PersonSecret:
 
     @classmethod
     def create(cls, path: Path) -> bool:
-        """Make a secret in a new file that only its owner may read, if there is none; whether there was none."""
+        """Make a secret in a new file that only its owner may read, if it does not exist; whether there was none."""
         try:
             with durable_file(path, replaces=False) as file:
                 file.write(secrets.token_bytes(SECRET_BYTES))
@@ -67,7 +67,7 @@ class PersonSecret:
         """Read the secret that `create` made.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: It does not exist.
             UnusableSecret: The file holds something else.
         """
         key = path.read_bytes()

@@ -225,7 +225,7 @@ class Database:
         return self.revision() == ScriptDirectory.from_config(_alembic_config()).get_current_head()
 
     def revision(self) -> str | None:
-        """The revision that the tables are at; None if there are none."""
+        """The revision that the tables are at; None without any."""
         with self.read() as connection:
             return MigrationContext.configure(connection).get_current_revision()
 

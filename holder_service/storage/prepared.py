@@ -26,7 +26,7 @@ class Prepared:
         self._for_dialects: WeakKeyDictionary[Dialect, _Compiled] = WeakKeyDictionary()
 
     def one_or_none(self, connection: Connection, **values: Any) -> Any:
-        """The only row, with its columns by name; None if there is none.
+        """The only row, with its columns by name; None without one.
 
         Raises:
             ValueError: There are several.
@@ -37,7 +37,7 @@ class Prepared:
         return rows[0] if rows else None
 
     def scalar(self, connection: Connection, **values: Any) -> Any:
-        """The first column of the only row; None if there is none."""
+        """The first column of the only row; None without one."""
         row = self.one_or_none(connection, **values)
         return None if row is None else row[0]
 

@@ -176,7 +176,7 @@ class StoreFault:
 
     Attributes:
         reason: One of `REASONS`.
-        code: The SQLSTATE, errno or SQLite's name; empty if there is none.
+        code: The SQLSTATE, errno or SQLite's name; empty without one.
     """
 
     reason: str

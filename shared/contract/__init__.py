@@ -1,1 +1,1 @@
-"""What a dataset declares and how predicates select its records: schemas, rules, populations, accounts."""
+"""Declarations of datasets and predicates that select their records: schemas, rules, populations, accounts."""

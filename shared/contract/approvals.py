@@ -2,7 +2,7 @@
 
 Asking stays asking. What is asked about a population that requires approval is written down and answered 202 with an
 `Approval`; nothing is charged, nothing is kept back of the budget, and no record is touched. Once a budget officer
-approved it, the same request is answered as ever. An approval covers one identity (`shared.kinds.plans.identity`) at
+approved it, the same request is answered as before. An approval covers one identity (`shared.kinds.plans.identity`) at
 one charge: any other request is another identity and needs its own approval.
 """
 
@@ -38,7 +38,7 @@ class ApprovalSetting(RequestModel):
 
 
 class ApprovalDecision(RequestModel):
-    """What a budget officer decides about a request. It may be changed until it is answered or has expired."""
+    """A budget officer's decision about a request. It may be changed until it is answered or has expired."""
 
     approved: StrictBool
     """Whether it may be answered."""

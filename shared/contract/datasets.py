@@ -75,7 +75,7 @@ Cap = Annotated[Loss, BeforeValidator(_of_one_kind), AfterValidator(_below_certa
 
 
 class DatasetDeclaration(RequestModel):
-    """What an administrator declares about a dataset; `population` defaults to the dataset's own name."""
+    """An administrator's declaration of a dataset; `population` defaults to the dataset's own name."""
 
     person_key: Text | None = Field(default=None, exclude_if=lambda name: name is None)
     """The name of the column that identifies a person: it is never counted by, nor shown."""
@@ -243,7 +243,7 @@ def limits_of(terms: AccountTerms, *, trainings: bool) -> Limits:
 
 
 class DatasetDescription(ContractModel):
-    """What an auditor may know about a dataset: declared facts alone, nothing derived from records."""
+    """The description of a dataset for auditors: declared facts alone, nothing derived from records."""
 
     name: str
     """The dataset's name, as paths use it."""
@@ -292,7 +292,7 @@ class DatasetDescription(ContractModel):
 
     @property
     def terms(self) -> AccountTerms:
-        """How the population's account adds up what is charged."""
+        """The way in which the population's account adds up charges."""
         return SUM if self.account is None else self.account
 
     @property
@@ -306,7 +306,7 @@ class DatasetDescription(ContractModel):
 
     @property
     def neighbouring(self) -> NeighbouringRelation:
-        """What the relation means for counts."""
+        """The meaning of the relation for counts."""
         return NeighbouringRelation(self.relation)
 
     @property
@@ -342,7 +342,7 @@ class Budget(ContractModel):
 
     @property
     def left(self) -> Loss:
-        """What can be spent."""
+        """The amount that can be spent."""
         return self.remaining if self.spendable is None else self.spendable
 
 
@@ -417,7 +417,7 @@ class NewAuditor(RequestModel):
 
 
 class AccountChange(RequestModel):
-    """What changes about an account; what is missing stays as it is."""
+    """The changes of an account; missing members stay as they are."""
 
     disabled: StrictBool | None = None
     """Whether its calls are refused, with every key."""

@@ -1,4 +1,4 @@
-"""What a privacy loss means for one person, and the sentences that may be published about it.
+"""The meaning of a privacy loss for one person, and the sentences that may be published about it.
 
 The ledger's (ε, δ) compares neighbouring records. A question about one person compares two hypotheses, and how many
 neighbouring steps lie between them depends on the relation and on the question: under `add_remove` a record is one step
@@ -79,7 +79,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a loss, and reports that were counted, bound for one person.
+    """The bounds that a loss and counted reports give for one person.
 
     Attributes:
         relation: The population's neighbouring relation.
@@ -113,7 +113,7 @@ class Statements:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Those that say something."""
+        """The members that are set."""
         return tuple(text for text in (self.presence, self.values, self.delta, self.reports) if text)
 
 

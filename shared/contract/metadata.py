@@ -1,4 +1,4 @@
-"""What people read of a dataset: titles, units and sources, public and in any script (docs/adr/0029).
+"""Texts about a dataset for people: titles, units and sources, public and in any script (docs/adr/0029).
 
 Metadata are words about what is declared, and no part of it. No plan, price, count or release follows from them, so
 they may change at any time: nothing has to be loaded again, and the same question stays the same question.
@@ -96,14 +96,14 @@ class ColumnWords(RequestModel):
             yield f"values.{unknown}", detail
 
     def fitted(self, column: Column) -> Self:
-        """Those that can be about a column."""
+        """Return the texts that can be about a column."""
         names = set(map(value_name, column.group_values))
         values = {name: words for name, words in self.values.items() if name in names}
         return self.model_copy(update={"values": values, "unit": self.unit if column.ordered else None})
 
 
 class DatasetMetadata(RequestModel):
-    """What people read of a dataset. Every member may be missing, and none follows from records."""
+    """The texts for people about a dataset. Every member may be missing, and none follows from records."""
 
     title: Words | None = Field(default=None, exclude_if=_unset)
     """What people read instead of the dataset's name."""

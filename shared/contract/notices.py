@@ -83,7 +83,7 @@ class Notice(ContractModel):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From when on there is a notice: so much of a limit spent, so many days before an end."""
+    """The thresholds of notices: the share of a limit that is spent, the days before an end."""
 
     percent: int = PERCENT_DEFAULT
     days: int = DAYS_DEFAULT

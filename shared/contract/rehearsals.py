@@ -121,7 +121,7 @@ class RehearsalRequest(RequestModel):
 
 
 class Rehearsal(ContractModel):
-    """That a dataset is a rehearsal: nobody in it exists. Everybody can invent its people again from this."""
+    """The mark of a dataset as a rehearsal: nobody in it exists. Everybody can invent its people again from this."""
 
     of: str
     """The dataset that it is a rehearsal of; its people are invented from that one's declaration."""
@@ -135,7 +135,7 @@ class Rehearsal(ContractModel):
 
 
 class Rehearsed(ContractModel):
-    """That an answer is about invented people, and was not charged."""
+    """The mark of an answer about invented people, which was not charged."""
 
     of: str
     """The dataset of real people that this was a rehearsal of."""

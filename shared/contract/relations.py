@@ -11,7 +11,7 @@ Relation = Literal["add_remove", "replace", "sensitive_attribute"]
 
 @dataclass(frozen=True, slots=True)
 class NeighbouringRelation:
-    """How far the histograms of disjoint cells can differ between two neighbouring datasets.
+    """The difference that the histograms of disjoint cells can have between two neighbouring datasets.
 
     Each count that changes, changes by one person. The figures are for K groups, and for all cells of
     one class together. Whether a person may be *moved* between cells is known from the rules: they name a sensitive

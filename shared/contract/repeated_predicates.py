@@ -53,7 +53,7 @@ def _lists(batches: list[Any]) -> Iterator[list[Any]]:
 
 
 def _listed(holder: Any, name: str) -> list[Any]:
-    """A list within a JSON object; an empty one if there is none."""
+    """A list within a JSON object; an empty one if it is missing."""
     listed = holder.get(name) if type(holder) is dict else None
     return listed if type(listed) is list else []
 

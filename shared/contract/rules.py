@@ -109,7 +109,7 @@ class Predicate(RequestModel):
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """What the column is compared with: one value, those of a list, or none in a test for missing."""
+        """The values that the column is compared with: one value, those of a list, or none in a test for missing."""
         if self.values is not None:
             return self.values
         return () if self.value is None else (self.value,)
@@ -226,7 +226,7 @@ class Rule(RequestModel):
 
 
 class Cell(RequestModel):
-    """What gets one histogram: a union of rules. A cell written as a rule is the union of that one."""
+    """A union of rules that gets one histogram. A cell written as a rule is the union of that one."""
 
     id: Text
     """Your name for it: the answer names it so. No two cells of a batch share one."""

@@ -1,4 +1,4 @@
-"""What a dataset declares about its columns: the domain of each, and the groups they make (2-privacy §8).
+"""The declared columns of a dataset: the domain of each, and the groups they make (2-privacy §8).
 
 A column's domain is public and fixed when the dataset is declared. The disjointness proof, the
 reference evaluator and the count all read it, so a comparison means one thing.
@@ -27,7 +27,7 @@ Group = tuple[str | bool | None, ...]
 
 
 class Perturbation(RequestModel):
-    """How a sensitive column was perturbed at its source, before the holder got it.
+    """The perturbation of a sensitive column at its source, before the holder got it.
 
     Each person's value was kept with this probability, and otherwise replaced by one of the column's other values,
     each as likely. Source: Warner (1965); Kairouz, Bonawitz, Ramage (2016).
@@ -163,12 +163,12 @@ class Column(RequestModel):
 
     @cached_property
     def group_values(self) -> tuple[str | bool, ...]:
-        """What people are grouped by, in order: values, or names of bands; empty where there are neither."""
+        """The values that people are grouped by, in order: values, or names of bands; empty where there are neither."""
         return self.values if self.bands_from is None else tuple(map(str, self.band_words))
 
     @cached_property
     def band_words(self) -> tuple[str, ...]:
-        """The names of bands as texts that can be translated; empty where there are none."""
+        """The names of bands as texts that can be translated; empty without any."""
         if self.bands_from is None:
             return ()
         return band_words(self.bands_from, integers=self.type == "integer")
@@ -270,7 +270,7 @@ class Schema(RequestModel):
 
     @property
     def row_words(self) -> str:
-        """What people call that column."""
+        """Return the name of that column for people."""
         return "person key" if self.people is None else "column of people"
 
     @cached_property

@@ -38,7 +38,7 @@ ShareWord = Annotated[
 
 
 class ShareParty(RequestModel):
-    """Which half a dataset has: a file of the other half is refused, so that no holder ever has both."""
+    """The half that a dataset has: a file of the other half is refused, so that no holder ever has both."""
 
     party: Party
     """The party: 1 or 2."""

@@ -1,1 +1,1 @@
-"""What an auditor requests and what the holder signs: plans, trainings, watches and their releases."""
+"""Requests of auditors and answers that the holder signs: plans, trainings, watches and their releases."""

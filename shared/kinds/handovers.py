@@ -1,4 +1,4 @@
-"""How a signing key hands over to the next: whoever trusts the one may then trust the other (docs/adr/0009).
+"""The hand-over of a signing key to the next: whoever trusts the one may then trust the other (docs/adr/0009).
 
 The key in force signs a statement that names the next one, whole, and from when on that one signs. A
 statement's bytes name their purpose, which no release has, so neither can be taken for the other.
@@ -13,7 +13,7 @@ PURPOSE: Final = "pafer: this signing key follows the one that signs this"
 
 
 class UnvouchedKey(ValueError):
-    """Nothing that is trusted vouches for a signing key."""
+    """A signing key is not vouched for by a trusted key."""
 
 
 def handover_bytes(successor: SigningKey, *, by: str) -> bytes:

@@ -206,7 +206,7 @@ class Plan(ReleaseRequest):
 
     @property
     def derived_columns(self) -> Mapping[Name, ColumnId]:
-        """Those that `columns` lists."""
+        """The columns that `columns` lists."""
         return self.columns or {}
 
     def require_small(self) -> None:
@@ -334,7 +334,7 @@ class BatchQuote(ContractModel):
 
     @property
     def facts(self) -> tuple[SummaryFact, ...]:
-        """What people are told of it beside the batch."""
+        """The text for people beside the batch."""
         facts = [("Classes of disjoint cells", str(self.composition["classes"])), ("Groups", str(len(self.groups)))]
         if isinstance(self.noise, DiscreteLaplaceNoise | DiscreteGaussianNoise):
             deviation = self.noise.variance**0.5

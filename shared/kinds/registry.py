@@ -15,7 +15,7 @@ from shared.wire.identities import KindName
 
 @dataclass(frozen=True, slots=True)
 class ReleaseKind:
-    """What is common knowledge about one kind of release.
+    """The shared knowledge about one kind of release.
 
     Attributes:
         release: The signed release; its member `name` holds what was asked.

@@ -86,7 +86,7 @@ class LedgerPosition(ContractModel):
 
 
 class AnswerToRequest(ContractModel):
-    """What every release says before its charge is entered, whatever was asked."""
+    """The members of every release before its charge is entered."""
 
     kind: ClassVar[KindName]
     """The member that says what was asked."""
@@ -110,7 +110,7 @@ class AnswerToRequest(ContractModel):
 
     @property
     def price(self) -> Loss:
-        """What it costs about real people: the charge, but for a rehearsal, which is charged nothing."""
+        """The price about real people: the charge, but for a rehearsal, which is charged nothing."""
         return self.charge if self.rehearsal is None else self.rehearsal.would_cost
 
     @property
@@ -138,7 +138,7 @@ class AnswerToRequest(ContractModel):
 
 
 class Answer(AnswerToRequest):
-    """What the release of a plan says before its charge is entered: all that the ledger's entry holds the digest of."""
+    """The release of a plan before its charge is entered: all that the ledger's entry holds the digest of."""
 
     kind: ClassVar[KindName] = Plan.kind
 
@@ -170,7 +170,7 @@ class Answer(AnswerToRequest):
 
 
 class Entered(ContractModel):
-    """What a release says in addition once its charge is entered."""
+    """The members that a release gets once its charge is entered."""
 
     created: Annotated[datetime, PlainSerializer(datetime.isoformat, when_used="json")]
     """When it was charged, in UTC."""

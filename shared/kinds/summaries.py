@@ -30,7 +30,7 @@ class SummaryPart:
 
 @dataclass(frozen=True, slots=True)
 class RequestSummary:
-    """What a request asks, in words.
+    """A request in words.
 
     Attributes:
         question: In one line.

@@ -218,7 +218,7 @@ class Training(ReleaseRequest):
 
     @property
     def charge(self) -> Loss:
-        """What a release of it costs, unless it was answered before."""
+        """The price of a release, unless it was answered before."""
         return Loss(self.epsilon)
 
     def require_small(self) -> None:
@@ -336,7 +336,7 @@ class LeafHistogram(ContractModel):
 
 
 class TrainedCounts(ContractModel):
-    """What was counted of a trained model's leaves: all that is needed to let them decide otherwise."""
+    """The counts of a trained model's leaves: all that is needed to let them decide otherwise."""
 
     groups: tuple[Group, ...]
     """All groups in order: of each the value of every sensitive column."""
@@ -347,7 +347,7 @@ class TrainedCounts(ContractModel):
 
 
 class TrainingAnswer(AnswerToRequest):
-    """What a release of a training says before its charge is entered."""
+    """The release of a training before its charge is entered."""
 
     kind: ClassVar[KindName] = Training.kind
 

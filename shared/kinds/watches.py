@@ -65,7 +65,7 @@ class Watch(ReleaseRequest):
 
     @property
     def charge(self) -> Loss:
-        """What setting it costs, unless it is set already. All of its answers are paid for by that."""
+        """The price of setting it, unless it is set already. All of its answers are paid for by that."""
         return Loss(self.epsilon)
 
     def counted(self) -> Plan:
@@ -145,7 +145,7 @@ class WatchQuote(QuoteBase):
 
 
 class WatchSet(AnswerToRequest):
-    """What the release of a watch says before its charge is entered: that it is set."""
+    """The release of a watch before its charge is entered: it is set."""
 
     kind: ClassVar[KindName] = Watch.kind
 
@@ -164,7 +164,7 @@ class WatchRelease(WatchSet, Signed):
 
 
 class WatchStatement(ContractModel):
-    """What is said about one version of the records."""
+    """The statement about one version of the records."""
 
     watch: ColumnId
     """The id of the watch."""
@@ -208,7 +208,7 @@ class WatchAnswerRelease(WatchAnswer, Signed):
 
 
 class WatchSkip(ContractModel):
-    """That versions of the records were not answered, and are not any more."""
+    """The statement that versions of the records were not answered and will not be."""
 
     watch: ColumnId
     """The id of the watch."""

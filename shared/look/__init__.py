@@ -1,4 +1,4 @@
-"""How the pages of both parties look, and what their browsers let them do: the holder's console, the auditor's desk."""
+"""The look of both parties' pages, and what their browsers let them do: the holder's console, the auditor's desk."""
 
 from pathlib import Path
 from typing import Final

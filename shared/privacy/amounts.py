@@ -172,7 +172,7 @@ class Loss:
 
     @property
     def kind(self) -> AccountKind:
-        """What kind of account it is of."""
+        """The kind of account that it belongs to."""
         return "sum" if self.rho_nano is None else "zcdp"
 
     @property
@@ -290,13 +290,13 @@ class Loss:
         return self + other
 
     def document(self) -> dict[str, str]:
-        """As JSON values."""
+        """Return it as JSON values."""
         rho = {} if self.rho_nano is None else {"rho": format_nano(self.rho_nano)}
         return {"epsilon": format_nano(self.epsilon_nano), "delta": format_nano(self.delta_nano), **rho}
 
     @property
     def symbols(self) -> str:
-        """As people read it: "ε 0.1", with δ where there is one; or "ρ 0.005 (ε 0.43 at δ 0.000001)"."""
+        """Return it as people read it: "ε 0.1", with δ where there is one; or "ρ 0.005 (ε 0.43 at δ 0.000001)"."""
         epsilon, delta = f"ε {format_nano(self.epsilon_nano)}", f"δ {format_nano(self.delta_nano)}"
         if self.rho_nano is not None:
             return f"ρ {format_nano(self.rho_nano)} ({epsilon} at {delta})"

@@ -85,6 +85,6 @@ def gaussian_times(asked: Sequence[AskedNoise], left: Loss) -> int:
 
 
 def rho_nano_read_as(epsilon_nano: int, delta_nano: int) -> int:
-    """The largest ρ, in units of 10⁻⁹, that is read as no more than an ε at a δ."""
+    """The largest ρ, in units of 10⁻⁹, that is read as at most an ε at a δ."""
     rhos = range(RHO_NANO_SUM_MAX + 1)
     return bisect_right(rhos, epsilon_nano, key=lambda rho_nano: epsilon_nano_at(rho_nano, delta_nano)) - 1

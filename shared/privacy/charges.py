@@ -1,4 +1,4 @@
-"""What an answer loses, as either kind of account adds it up (8-time §1).
+"""The loss of an answer, as either kind of account adds it up (8-time §1).
 
 A charge is made once, where the noise is known, and knows its ε, its δ and its ρ. The account of the people that it is
 about says which of them is entered.
@@ -15,7 +15,7 @@ from shared.privacy.zero_concentrated import pure_rho_nano
 
 @dataclass(frozen=True, slots=True)
 class AccountTerms:
-    """How a population's account adds up what is charged: fixed at its first charge."""
+    """The way in which a population's account adds up charges: fixed at its first charge."""
 
     # As `Loss`: in JSON {"kind": "zcdp", "delta": "0.000001"}.
 
@@ -54,7 +54,7 @@ class NoSuchLoss(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What something loses.
+    """The loss of something.
 
     Attributes:
         stated: In ε and δ; `None` where it was asked in ρ, and no pair of ε and δ is its own.
@@ -66,7 +66,7 @@ class Charge:
 
     @classmethod
     def pure(cls, epsilon_nano: int) -> "Charge":
-        """Of a mechanism of pure ε: ρ = ε²/2."""
+        """Return the ρ of a mechanism of pure ε: ρ = ε²/2."""
         return cls(Loss(epsilon_nano), pure_rho_nano(epsilon_nano))
 
     def __add__(self, other: "Charge") -> "Charge":

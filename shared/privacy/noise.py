@@ -1,4 +1,4 @@
-"""What the noise on a count is: a distribution with a public mass function. No sampler (2-privacy §4).
+"""The noise on a count: a distribution with a public mass function. No sampler (2-privacy §4).
 
 A release describes its noise with one of these, so that any client can compute honest intervals. They
 differ in `distribution`.

@@ -1,4 +1,4 @@
-"""How a zero-concentrated loss ρ is read as ε at a δ; and what the loss of a mechanism is as a ρ (8-time §1).
+"""Conversion of a zero-concentrated loss ρ to ε at a δ, and of a mechanism's loss to ρ (8-time §1).
 
 ρ-zero-concentrated differential privacy bounds the Rényi divergence of every order α > 1 between neighbours by ρ·α.
 Losses in ρ add up, whatever is asked next in view of the answers before. Amounts are integers of 10⁻⁹ and are always

@@ -1,4 +1,4 @@
-"""What a score document is worth for many records at once, over arrays (5-decisions §2).
+"""The evaluation of a score document for many records at once, over arrays (5-decisions §2).
 
 The same operations as in `shared.scores.values`, in the same order, each over all records before the next: no sum is
 taken across records or reordered, so that a record's value is the same wherever it stands.
@@ -45,7 +45,7 @@ class Columns(Protocol):
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
 
     def scale(self, column: str, slope: np.floating[Any], out: _Array) -> None:
         """Put an ordered or boolean column, in the slope's precision, times the slope into `out`, shape (records,).
@@ -132,7 +132,7 @@ def _numbers(document: Trees | Terms | Layers, columns: Columns) -> ScoreArray:
 
 
 def _dense(layer: Dense, kind: _Kind, numbers: _Array) -> _Array:
-    """From the numbers of one layer, shape (inputs, records), to those of the next, shape (units, records)."""
+    """Compute, from the numbers of one layer, shape (inputs, records), to those of the next, shape (units, records)."""
     weights = np.array(layer.weights, dtype=kind)
     total = np.repeat(np.array(layer.bias, dtype=kind)[:, np.newaxis], numbers.shape[1], axis=1)
     for index, number in enumerate(numbers):
@@ -259,7 +259,7 @@ class TableColumns:
         )
 
     def scale(self, column: str, slope: np.floating[Any], out: _Array) -> None:
-        """As `Columns`."""
+        """See `Columns`."""
         if column in self.ordered:
             out[:] = self.ordered[column]
         else:
@@ -268,7 +268,7 @@ class TableColumns:
         out *= slope
 
     def indices(self, axis: Axis) -> _Array:
-        """As `Columns`."""
+        """See `Columns`."""
         none = axis.size - axis.missing
         if axis.cuts is not None:
             numbers = self.ordered[axis.column]
@@ -277,14 +277,14 @@ class TableColumns:
         return np.array([none if value is None else (axis.values or ()).index(value) for value in values])[indices]
 
     def missing(self, column: str) -> _Array:
-        """As `Columns`; a client's table may have gaps where nobody declared any."""
+        """See `Columns`; a client's table may have gaps where nobody declared any."""
         if column in self.ordered:
             return np.isnan(self.ordered[column])
         values, indices = self.listed[column]
         return np.array([value is None for value in values], dtype=bool)[indices]
 
     def matching_of(self, part: Part) -> Iterator[_Array]:
-        """As `Columns`."""
+        """See `Columns`."""
         return self.matching(rules_of(part))
 
     def matching(self, rules: Sequence[Rule]) -> Iterator[_Array]:
@@ -296,7 +296,7 @@ class TableColumns:
             yield matching
 
     def tree_sum(self, document: Trees) -> _Array:
-        """As `Columns`."""
+        """See `Columns`."""
         kind = KINDS[document.precision]
         total: _Array = np.full(self.records, kind(document.base))
         tests = np.stack([self._test(test) for test in document.tests]) if document.tests else np.empty((0, 0))

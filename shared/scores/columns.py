@@ -3,7 +3,7 @@
 A derived column belongs to one auditor and one dataset. Its value for a record follows from that record's declared
 columns (a *score*; from sensitive ones only where the dataset lets rules name them), or from its person key (a *linked*
 value, which the auditor sent for that person), and from nothing else. So making one releases nothing; what is asked
-about it is priced and charged as ever.
+about it is priced and charged as before.
 """
 
 from collections.abc import Collection, Mapping

@@ -139,7 +139,7 @@ class Trees(RequestModel):
 
     @property
     def nodes(self) -> int:
-        """How many nodes all trees have."""
+        """The number of nodes of all trees."""
         return sum(len(tree.tests) for tree in self.trees)
 
 
@@ -155,7 +155,7 @@ class Product(RequestModel):
 
 
 class Axis(RequestModel):
-    """How one column is cut into the places of a table."""
+    """The division of one column into the places of a table."""
 
     column: Text
     """Its name."""
@@ -180,7 +180,7 @@ class Axis(RequestModel):
 
     @property
     def size(self) -> int:
-        """How many places it has, that for missing included."""
+        """The number of its places, including that for missing."""
         return (len(self.cuts) + 1 if self.cuts is not None else len(self.values or ())) + self.missing
 
 

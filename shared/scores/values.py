@@ -1,4 +1,4 @@
-"""What a score document is worth for one record: the reference evaluator, slow and obvious (5-decisions §2).
+"""The evaluation of a score document for one record: the reference evaluator, slow and obvious (5-decisions §2).
 
 It says what documents mean. `shared.scores.arrays` and the holder's evaluation agree with it bit for bit.
 """

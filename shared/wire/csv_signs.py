@@ -1,4 +1,4 @@
-"""How a CSV file seems to be written, from how it begins: what a reader goes by, or what a refusal suggests.
+"""Guesses of how a CSV file is written, from its beginning: what a reader goes by, or what a refusal suggests.
 
 Excel writes semicolons, decimal commas and Windows letters where the machine's language does, and R what it is told.
 Each of the three is found by itself; nothing of the file's content is in what is found.
@@ -27,7 +27,7 @@ _POINT_NUMBER: Final = re.compile(r"[+-]?\d*\.\d+")
 
 @dataclass(frozen=True, slots=True)
 class CsvSigns:
-    """How a file seems to be written.
+    """The guessed form of a file.
 
     Attributes:
         encoding: "utf-8", "cp1252", "latin-1", or "utf-16", which is not read.
@@ -42,7 +42,7 @@ class CsvSigns:
     columns: int = 1
 
     def flags(self, *, but: Mapping[str, str | None]) -> str:
-        """The flags that say so, as they are typed; empty if there are none.
+        """The flags that say so, as they are typed; empty without any.
 
         Args:
             but: What each flag says already, by its name; `None` where it needs no saying.

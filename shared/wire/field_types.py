@@ -1,4 +1,4 @@
-"""What can be typed into a field of a value: read from its type, for command lines and for forms alike."""
+"""The texts that can be typed into a field of a value: read from its type, for command lines and for forms alike."""
 
 import types
 from collections.abc import Iterable

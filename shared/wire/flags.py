@@ -27,7 +27,7 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """How a field is written on a command line, where its name and type do not say it.
+    """The form of a field on a command line, where its name and type do not say it.
 
     Attributes:
         name: With its dashes: "--metric".
@@ -46,7 +46,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """How the commands of one command line get their values.
+    """The way in which the commands of one command line get their values.
 
     Attributes:
         make: Makes a value of its fields; where one does not fit it ends the command with a clear text.

@@ -1,4 +1,4 @@
-"""How an identity provider is asked to sign somebody in: the same for the holder's console and for auditors.
+"""Requests to an identity provider to sign somebody in: the same for the holder's console and for auditors.
 
 OpenID Connect's discovery and its authorization code flow, with a proof key (RFC 7636). Nothing is sent here: each
 party has a way of its own to ask, with its own limits.

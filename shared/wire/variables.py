@@ -13,7 +13,7 @@ _OF_KUBERNETES: Final = (
 
 
 def unknown_variables(prefix: str, known: Iterable[str], environment: Mapping[str, str]) -> str | None:
-    """Describe the variables with a prefix that name no setting; `None` if there are none.
+    """Describe the variables with a prefix that name no setting; `None` without any.
 
     Empty ones pass, as they count as not set, and so do those that Kubernetes sets for services.
 

@@ -52,7 +52,7 @@ class SparkConnection:
     """Does work in a Spark session, which begins with the first work or with `start`.
 
     Whether a worker answers is asked in the background, at times that follow from nothing but when the last one
-    answered. Whoever asks for it is told the last answer at once: anybody may, without a key, so it must neither run a
+    answered. The caller for it is told the last answer at once: anybody may, without a key, so it must neither run a
     job nor wait for one that counts.
     """
 

@@ -26,7 +26,7 @@ def relation_of(connection: Connection, dataset: Dataset) -> NeighbouringRelatio
     """The neighbouring relation of a dataset's population.
 
     Raises:
-        NotFound: There is no such population.
+        NotFound: The population does not exist.
     """
     population = datasets.find_population(connection, dataset.population)
     if population is None:
@@ -38,7 +38,7 @@ def unmerged(connection: Connection, name: str) -> Population:
     """A population of real people that was not merged into another.
 
     Raises:
-        NotFound: There is none.
+        NotFound: It does not exist.
         Conflict: Its people are invented, or it was merged.
     """
     if datasets.rehearsal_in(connection, name) is not None:

@@ -63,7 +63,7 @@ def make(
     """Make a derived column; the same again is the same column. Its values follow when they are due.
 
     Raises:
-        NotFound: There is no such dataset.
+        NotFound: The dataset does not exist.
         TooLarge: Its values would take too long to be made.
         Conflict: The auditor has as many as anybody gets, or made as many in a day; or the declaration changed
             meanwhile.
@@ -157,7 +157,7 @@ def every(store: LedgerStore, files: RecordFiles, *, dataset: str, auditor: str)
     """An auditor's derived columns about a dataset, oldest first.
 
     Raises:
-        NotFound: There is no such dataset.
+        NotFound: The dataset does not exist.
     """
     with store.database.read() as connection:
         declared = require_dataset(connection, dataset)
@@ -169,7 +169,7 @@ def every_auditors(store: LedgerStore, files: RecordFiles, *, dataset: str) -> l
     """All derived columns about a dataset with their auditors' names, for administrators.
 
     Raises:
-        NotFound: There is no such dataset.
+        NotFound: The dataset does not exist.
     """
     with store.database.read() as connection:
         declared = require_dataset(connection, dataset)

@@ -109,7 +109,7 @@ def set_required(store: LedgerStore, *, actor: str, population: str, setting: Ap
     Where it is no longer required, requests that wait or were approved are over: the same is answered when it is asked.
 
     Raises:
-        NotFound: There is no such population.
+        NotFound: The population does not exist.
         Conflict: It was merged into another, or its people are invented; or a second officer has to confirm it.
     """
     days = setting.days if setting.required else None
@@ -172,7 +172,7 @@ def require_shown(store: LedgerStore, unapproved: Unapproved, *, apart: Apart) -
 
 
 def required_of(connection: Connection, population: str) -> ApprovalSetting | None:
-    """Return what is required of whoever asks about a population; `None` if nothing is."""
+    """Return what is required of the caller about a population; `None` if nothing is."""
     found = datasets.find_population(connection, population)
     if found is None or found.approval_days is None:
         return None
@@ -329,8 +329,8 @@ def decide(store: LedgerStore, *, actor: str, identity: str, decision: ApprovalD
     """Approve a request or decline it; a decision may be changed until it was answered or has expired.
 
     Raises:
-        NotFound: There is no such request.
-        Forbidden: Whoever asked decides.
+        NotFound: The request does not exist.
+        Forbidden: The caller decides.
         Conflict: It is over, or somebody decided it, or asked it anew, since whoever decides saw it.
     """
 
@@ -432,7 +432,7 @@ def in_full(store: LedgerStore, identity: str, *, apart: Apart) -> ApprovalInFul
     """A request with what is asked, and what is left of budget and cap.
 
     Raises:
-        NotFound: There is no such request.
+        NotFound: The request does not exist.
         Unavailable: What its derived columns compute could not be read.
     """
     with store.database.read() as connection:
@@ -521,7 +521,7 @@ def _asked_in(connection: Connection, found: StoredApproval) -> ReleaseRequest |
 
 
 def _in_force(connection: Connection, asked: AskedRelease, *, now: datetime) -> StoredApproval | None:
-    """The request of what is asked that waits or is approved; `None` if there is none, or none that is not over.
+    """The request of what is asked that waits or is approved; `None` without one, or none that is not over.
 
     Raises:
         ApprovalDeclined: A budget officer said no.

@@ -17,7 +17,7 @@ from shared.privacy.charges import AccountTerms
 
 
 class Priced(Protocol):
-    """What was asked, valid, with its price and noise; nothing of it depends on the records."""
+    """What was asked, valid, with its price and noise; it does not depend on the records."""
 
     @property
     def asked(self) -> ReleaseRequest:

@@ -80,7 +80,7 @@ class PricedBatch(BatchPrice):
 
 @dataclass(frozen=True, slots=True)
 class PricedPlan:
-    """A valid plan with its price and noise; nothing of it depends on the records.
+    """A valid plan with its price and noise; it does not depend on the records.
 
     Attributes:
         asked: Of the auditor.

@@ -24,7 +24,7 @@ CANDIDATES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class PricedTraining:
-    """A valid training with its price and noise; nothing of it depends on the records.
+    """A valid training with its price and noise; it does not depend on the records.
 
     Attributes:
         asked: Of the auditor.

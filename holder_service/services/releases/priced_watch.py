@@ -24,7 +24,7 @@ STEP_ADDITIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PricedWatch:
-    """A valid watch with its price and noise; nothing of it depends on the records.
+    """A valid watch with its price and noise; it does not depend on the records.
 
     Attributes:
         asked: Of the auditor.

@@ -84,7 +84,7 @@ def _was_answered(connection: Connection, plan: Plan, dataset: Dataset, *, audit
 def require_step(plan: Plan, refined: Refined) -> None:
     """Refuse to refine by next to nothing: every answer is stored for good, and has to cost something.
 
-    Answers of before may have been refined by less, and are read as ever: only what is asked now is held to it.
+    Answers of before may have been refined by less, and are read as before: only what is asked now is held to it.
 
     Raises:
         InvalidPlan: A batch raises ε by less than the smallest step.

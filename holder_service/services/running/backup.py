@@ -124,7 +124,7 @@ def newest(folder: Path) -> Path:
     """The newest back-up of a folder of them; a back-up is its own.
 
     Raises:
-        NotFound: There is none.
+        NotFound: It does not exist.
     """
     if _is_one(folder):
         return folder

@@ -28,7 +28,7 @@ def check(
     """Check a file as `load` does, and keep nothing.
 
     Raises:
-        NotFound: There is no such dataset.
+        NotFound: The dataset does not exist.
         InvalidRecords: The file does not fit the declaration.
     """
     dataset = read_dataset(store, name)
@@ -117,7 +117,7 @@ def under_way(store: LedgerStore, files: RecordFiles, name: str) -> tuple[LoadSt
     """The loads of a dataset that are under way, in any process of this holder; for administrators alone.
 
     Raises:
-        NotFound: There is no such dataset.
+        NotFound: The dataset does not exist.
     """
     read_dataset(store, name)
     return progress.under_way(files.incoming, name)

@@ -100,7 +100,7 @@ class LogPublisher:
         return [found[witness.key.name] for witness in self._witnesses if witness.key.name in found]
 
     def _required(self, before: SignedNote) -> int:
-        """How many cosignatures a checkpoint needs to replace one: as many, but no more than half of the witnesses."""
+        """How many cosignatures a checkpoint needs to replace one: as many, but at most half of the witnesses."""
         had = sum(any(witness.key.names(one) for one in before.signatures) for witness in self._witnesses)
         return min(had, len(self._witnesses) // 2 + 1)
 

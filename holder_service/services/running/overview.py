@@ -92,7 +92,7 @@ def entry(store: LedgerStore, sequence: int) -> Entry:
     """One entry.
 
     Raises:
-        NotFound: There is none.
+        NotFound: It does not exist.
     """
     found = store.look_up(ledger.entry_at, sequence)
     if found is None:

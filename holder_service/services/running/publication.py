@@ -73,7 +73,7 @@ def publication(
     Args:
         organisation: Who holds the records, if the holder says so.
         bundles: The files that auditors published.
-        only: The datasets to publish; all of real people that ever were, if there are none.
+        only: The datasets to publish; by default all of real people that ever were.
         room: An empty folder, where copies of the bundles are checked.
 
     Raises:

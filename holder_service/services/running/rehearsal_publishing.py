@@ -38,7 +38,7 @@ def publish(holder: Holder, *, actor: str, name: str, request: RehearsalRequest)
     """Invent the people of a dataset's rehearsal and load them; anew, where there was one.
 
     Raises:
-        NotFound: There is no such dataset.
+        NotFound: The dataset does not exist.
         InvalidRequest: The marginals do not fit its declaration.
         Conflict: It is a rehearsal itself; or a dataset of real people has the name that its rehearsal would have.
     """

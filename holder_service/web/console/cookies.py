@@ -81,7 +81,7 @@ def sealed(secret: str, message: dict[str, Any]) -> str:
 
 
 def opened(secret: str, kept: str, form: type[_Form]) -> _Form | None:
-    """A message that was sealed with this secret; None if there is none, it was made up, or is of another form.
+    """A message that was sealed with this secret; None without one, it was made up, or is of another form.
 
     Whoever has the cookie knows its secret, and can seal anything.
     """

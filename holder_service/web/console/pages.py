@@ -54,7 +54,7 @@ class Refusal:
 
     @classmethod
     def of(cls, error: Exception) -> "Refusal":
-        """Return what an error that a service or a type raised says to whoever asked."""
+        """Return what an error that a service or a type raised says to the caller."""
         if isinstance(error, HolderError):
             return cls._of_faults(error.code, error.fields.get("errors", []), error.detail)
         if isinstance(error, ValidationError):

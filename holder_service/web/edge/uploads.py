@@ -62,7 +62,7 @@ async def load_upload(holder: Holder, *, actor: str, dataset: str, receive: Rece
     """Receive a file and load it as a new version of a dataset; the file is gone afterwards in any case.
 
     Returns:
-        The number of the new version; `None` if there is none, for the file was only checked.
+        The number of the new version; `None` without one, for the file was only checked.
 
     Raises:
         NotFound, InvalidRecords, Conflict: As `services.loads.load`.
@@ -98,7 +98,7 @@ async def load_url(holder: Holder, *, actor: str, dataset: str, source: RecordsU
     """Load files that the holder reads by itself as a new version of a dataset.
 
     Returns:
-        The number of the new version; `None` if there is none, for the files were only checked.
+        The number of the new version; `None` without one, for the files were only checked.
 
     Raises:
         NotFound, InvalidRecords, Conflict: As `services.loads.load`.

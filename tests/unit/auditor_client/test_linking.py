@@ -120,7 +120,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a key twice": (pd.DataFrame({"id": [7, 8, 7], "x": [1, 1, 0]}), {}, "2 rows .* more than once"),
     "no key for a value": (pd.DataFrame({"id": ["a", None], "x": [1, 1]}), {}, "Row 2 .* no person key"),
     "half a key": (pd.DataFrame({"id": [0.5], "x": [1]}), {}, "fractions"),
-    "no values": (frame([None, None]), {}, "no values"),
+    "no values": (frame([None, None]), {}, "does not have values"),
     "not finite": (frame([1.5, math.inf]), {}, "no number in row 2"),
     "no number": (frame(["1", None, "x"]), {"type": "number"}, "no number in row 3"),
     "half a whole": (frame([1, 1.5]), {"type": "integer"}, "no integer in row 2"),
