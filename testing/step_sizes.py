@@ -51,7 +51,7 @@ def _size(counted: Counted, schema: Schema) -> PlanSize:
         }
     )  # fmt: skip
     bands = [schema.by_name[name].bands_from for name in counted.sensitive]
-    price = Price((BatchPrice(batch, tuple(map(tuple, counted.classes)), Loss(0)),))
+    price = Price((BatchPrice(batch, tuple(map(tuple, counted.classes)), Loss(0), Loss(0)),))
     return PlanSize.of(
         price, schema.group_count(counted.sensitive), band_cuts=[len(one) for one in bands if one],
         sensitive=counted.sensitive,

@@ -7,6 +7,7 @@ from typing import Final
 
 from checks.planted_bugs.adverse_bugs import ADVERSE_BUGS
 from checks.planted_bugs.approval_bugs import APPROVAL_BUGS
+from checks.planted_bugs.block_bugs import BLOCK_BUGS
 from checks.planted_bugs.bug import Bug, Edit
 from checks.planted_bugs.cause_bugs import CAUSE_BUGS
 from checks.planted_bugs.chain_bugs import CHAIN_BUGS
@@ -23,6 +24,7 @@ from checks.planted_bugs.turn_bugs import TURN_BUGS
 from checks.planted_bugs.watch_bugs import WATCH_BUGS
 
 _RELEASES: Final = "holder_service/services/releases/releases.py"
+_CHARGING: Final = "holder_service/services/releases/charging.py"
 _COLUMNS: Final = "holder_service/services/columns/columns.py"
 _RELEASING: Final = "holder_service/web/rest/releasing.py"
 _ENCODED: Final = "holder_service/records/encoded.py"
@@ -62,6 +64,7 @@ _NOTICES_TESTS: Final = "tests/integration/test_notices.py"
 BUGS: Final = (
     *FIGURE_BUGS,
     *LEARNING_BUGS,
+    *BLOCK_BUGS,
     *LOAD_BUGS,
     *TURN_BUGS,
     *ADVERSE_BUGS,
@@ -269,8 +272,8 @@ BUGS: Final = (
             Edit(
                 "holder_service/domain/pricing.py",
                 "_price",
-                "(batch.loss - charged) * len(classes)",
-                "batch.loss * len(classes)",
+                "of_class = batch.loss - charged",
+                "of_class = batch.loss",
             ),
         ),
         (f"{_REFINING_TESTS}::test_a_refinement_charges_the_difference_and_names_what_it_refines",),
@@ -550,8 +553,8 @@ BUGS: Final = (
             Edit(
                 "holder_service/services/releases/priced.py",
                 "PricedBatch.charge",
-                "return Charge(stated, self.mechanism.rho_nano * len(self.classes))",
-                "return Charge(stated, self.mechanism.rho_nano)",
+                "return self.charge_of_class * len(self.classes)",
+                "return Charge((self.charge_of_class * len(self.classes)).stated, self.charge_of_class.rho_nano)",
             ),
         ),
         ("tests/integration/test_zcdp_accounts.py::test_overlapping_cells_pay_their_rho_once_per_class",),
@@ -649,7 +652,12 @@ BUGS: Final = (
     Bug(
         "limit check outside the lock",
         (
-            Edit(_RELEASES, "_as_priced", "    _require_funds(state, asked.charge, now=transaction.now)\n", ""),
+            Edit(
+                _RELEASES,
+                "_as_priced",
+                "require_funds(transaction.connection, state, asked.charge, priced.block_losses,",
+                "require_funds(transaction.connection, state, asked.charge * 0, (),",
+            ),
         ),  # that of `prepare` stays
         ("tests/integration/test_races.py::test_of_many_racing_plans_exactly_those_that_fit_are_released",),
     ),
@@ -826,7 +834,7 @@ BUGS: Final = (
     ),
     Bug(
         "cap ignored",
-        (Edit(_RELEASES, "_require_funds", "    if not state.cap.affords(loss, now):\n", "    if False:\n"),),
+        (Edit(_CHARGING, "require_funds", "        if not state.cap.affords(loss, now):\n", "        if False:\n"),),
         ("tests/integration/test_releases.py::test_the_cap_holds_over_all_auditors",),
     ),
     Bug(

@@ -158,6 +158,25 @@ def admitted_paths(rules: Sequence[Rule], schema: Schema) -> tuple[Mapping[str, 
     return compared.partitions, [[splits[number] for number in path] for path in compared.paths.values()]
 
 
+def admitted_values(column: Column, predicates: Sequence[Predicate]) -> Iterator[tuple[int, int]]:
+    """What a conjunction admits of one column, as ranges of values.
+
+    Args:
+        column: A category, or an integer with bounds; without missing values.
+        predicates: At least one, all of that column.
+
+    Returns:
+        Ascending ranges, both ends included: whole numbers, or indices of categories in declared order.
+    """
+    partition, sets = _partitioned(column, map(_comparison, predicates))
+    for start, end in _common(sets):
+        if column.ordered:
+            ends = (int(column.low) - 1, *map(int, partition.cuts), int(column.high))
+            yield ends[start] + 1, ends[end]
+        else:
+            yield start, end - 1
+
+
 def band_partition(column: Column) -> Partition:
     """A column's bands as its atoms, in order, and missing, if it may be, behind them.
 

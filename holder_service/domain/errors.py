@@ -93,12 +93,15 @@ class TooSlow(HolderError, code="too-slow"):
 class _Exhausted(HolderError):
     whose: ClassVar[str]
 
-    def __init__(self, *, requested: Loss, remaining: Loss) -> None:
+    def __init__(self, *, requested: Loss, remaining: Loss, blocks: str | None = None) -> None:
+        where = "" if blocks is None else f" for people of {blocks}"
+        other = "" if blocks is None else ", ask about other blocks"
         super().__init__(
-            f"What you ask costs {requested} and {self.whose} has {remaining} left. "
-            "Lower epsilon, or ask the holder's administrator for more.",
+            f"What you ask costs {requested}{where} and {self.whose} has {remaining} left{where and ' there'}. "
+            f"Lower epsilon{other}, or ask the holder's administrator for more.",
             requested=requested.document(),
             remaining=remaining.document(),
+            **({} if blocks is None else {"blocks": blocks}),
         )
         self.requested = requested
         self.remaining = remaining

@@ -26,6 +26,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from holder_service.domain.block_losses import Amounts, BlockSums, ImplausibleBlocks, amounts_of, loss_of
+from shared.contract.blocks import BlockLoss
 from shared.kinds.releases import LedgerPosition
 from shared.privacy.amounts import NO_LOSS, Loss, MixedAccounts
 from shared.privacy.charges import SUM, AccountTerms
@@ -98,6 +100,10 @@ class Balance:
 
     def charged(self, loss: Loss) -> "Balance":
         return Balance(self.limit, self.spent + loss, self.expires)  # `replace` takes several times as long
+
+    def by_block(self, spent: Amounts) -> "Balance":
+        """The same limit with what one block spent, or with the highest sums of some."""
+        return replace(self, spent=loss_of(spent, self.terms))
 
     def limited(self, limit: Loss, expires: str | None = None) -> "Balance":
         return replace(self, limit=limit, expires=expires)
@@ -233,6 +239,7 @@ class Replay:
         self.hash = GENESIS
         self.caps: dict[str, Balance] = {}
         self.accounts: dict[tuple[str, str], Balance] = {}
+        self.blocks = BlockSums()
 
     def apply(self, entry: Entry) -> None:
         """Take the next entry.
@@ -258,11 +265,14 @@ class Replay:
             return
         account_key = (event.population, event.auditor or "")
         try:
+            self._apply_blocks(event, event.population)
             cap, account = self._balances_after(
                 entry, self.caps.get(event.population, Balance()), self.accounts.get(account_key, Balance())
             )
         except MixedAccounts:
             raise BrokenLedger(entry.sequence, "is in other terms than the population's account") from None
+        except ImplausibleBlocks as fault:
+            raise BrokenLedger(entry.sequence, str(fault)) from None
         if event.cap != cap:
             raise BrokenLedger(entry.sequence, "the population's balance does not follow")
         self.caps[event.population] = cap
@@ -280,6 +290,9 @@ class Replay:
         event = entry.event
         if event.kind == "charge":
             at = datetime.fromisoformat(entry.at)
+            losses = self.blocks.losses(str(event.population), str(event.dataset), event.loss, event.detail)
+            if losses is not None:
+                return self._charged_by_block(entry, losses, cap, account)
             for balance, name in ((account, "the auditor's budget"), (cap, "the population's cap")):
                 if not balance.affords(event.loss, at):
                     raise BrokenLedger(entry.sequence, f"charges more than {name} had left")
@@ -298,6 +311,36 @@ class Replay:
                 return cap.charged(self.caps[source].spent), account
             return cap, account.joined(self.accounts[source, event.auditor])
         return cap, account
+
+    def _apply_blocks(self, event: Event, population: str) -> None:
+        """Take what an entry says of blocks beside a charge.
+
+        Raises:
+            ImplausibleBlocks: It may not be about a population with blocks, or changes blocks that are fixed.
+        """
+        if event.kind == "dataset":
+            self.blocks.declare(population, str(event.dataset), event.detail)
+        elif event.kind in ("records", "charge"):
+            self.blocks.use(population)
+        elif event.kind in ("overlap-look", "merge"):
+            self.blocks.require_none(population, str(event.detail.get("from", population)))
+
+    def _charged_by_block(
+        self, entry: Entry, losses: tuple[BlockLoss, ...], cap: Balance, account: Balance
+    ) -> tuple[Balance, Balance]:
+        """The population's and the auditor's balance after losses by block."""
+        event, at = entry.event, datetime.fromisoformat(entry.at)
+        after = []
+        for balance, whose, name in ((cap, "", "population's cap"), (account, event.auditor or "", "auditor's budget")):
+            tree = self.blocks.tree(str(event.population), whose)
+            sums = [tree.highest(one.first, one.last) for one in losses]
+            fits = (balance.by_block(spent).affords(one.loss, at) for spent, one in zip(sums, losses, strict=True))
+            if not (balance.affords(event.loss * 0, at) and all(fits)):
+                raise BrokenLedger(entry.sequence, f"charges a block more than the {name} had left for it")
+            for one in losses:
+                tree.add(one.first, one.last, amounts_of(one.loss))
+            after.append(balance.by_block(tree.highest_of_all))
+        return after[0], after[1]
 
     @staticmethod
     def _relimited(entry: Entry, before: Balance, after: Balance | None) -> Balance:

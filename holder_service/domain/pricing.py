@@ -24,11 +24,13 @@ class BatchPrice:
         classes: Classes of provably disjoint cells, each as indices into `Batch.cells`.
         loss: What the whole batch is charged: for one class, as often as there are classes. Where it is asked again
             at a larger ε, that is what it then costs more.
+        loss_of_class: What each class is charged.
     """
 
     batch: Batch
     classes: tuple[tuple[int, ...], ...]
     loss: Loss
+    loss_of_class: Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,4 +105,5 @@ def entered(plan: Plan, charges: Sequence[Charge], terms: AccountTerms) -> Loss:
 def _price(batch: Batch, schema: Schema, charged: Loss) -> BatchPrice:
     """Parallel composition within a class, sequential over the classes, each less what was charged for it before."""
     classes = disjoint_classes(batch.cells, schema)
-    return BatchPrice(batch, classes, (batch.loss - charged) * len(classes))
+    of_class = batch.loss - charged
+    return BatchPrice(batch, classes, of_class * len(classes), of_class)

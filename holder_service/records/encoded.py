@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from holder_service.domain.errors import InvalidRecords, Unavailable
 from holder_service.files.durable import immutable_file
+from holder_service.records import person_blocks
 from holder_service.records.column_codes import CODE, SORTED, code_count, encoded_values, fields_of, fitting
 from holder_service.records.formats import STRICT, RecordFormat, Upload
 from holder_service.records.person_keys import PersonSecret
@@ -225,7 +226,8 @@ def encode_records(
         records_max: How many people the dataset admits.
         destination: Where the encoded file appears, complete and durable.
         secret: What person keys are hashed under; if `None`, under one that is thrown away.
-        hashes: Where 64 bits of each hash go, sorted.
+        hashes: Where 64 bits of each hash go, sorted; beside it, in file order and with the block of each, where the
+            dataset has blocks.
         report: Is called with how far it is.
 
     Returns:
@@ -252,6 +254,10 @@ def encode_records(
             _write(file, fields, arrays)
             if hashes is not None and not schema.is_aggregate:
                 shutil.move(staged.keys.sorted_hashes, hashes)
+                if (domain := schema.block_domain) is not None:
+                    person_blocks.write_new(
+                        schema, domain, staged, hashes.with_name(hashes.name + person_blocks.ENDING)
+                    )
     return None if shares is None else shares.header.split_id
 
 

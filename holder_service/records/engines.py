@@ -8,6 +8,7 @@ a file of that name (`records.files`): the records themselves, or what leads to 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from holder_service.records.counting import TrueCounts
@@ -123,6 +124,23 @@ class Engine(Counts, Protocol):
 
         Returns:
             The name of all of them, whole and durable.
+        """
+
+    def join_blocks(
+        self, name: str, people: str, own: Path | None, others: Sequence[Path], *, per_person_max: int
+    ) -> None:
+        """Put the blocks of everybody in new records together with a dataset's earlier ones, beside its hashes.
+
+        Args:
+            name: Of the new records, as for `join`.
+            people: The name that `join` gave.
+            own: The file of the dataset's earlier blocks.
+            others: Those of the population's other datasets.
+            per_person_max: In how many blocks one person may be.
+
+        Raises:
+            TooManyBlocks: Somebody would be in more.
+            Conflict: This engine does not keep people's blocks.
         """
 
     def forget(self, name: str) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from holder_service.records import person_blocks
 from holder_service.records.person_keys import PersonSecret, join_hashes
 
 
@@ -25,7 +26,8 @@ class RecordFiles:
 
     Attributes:
         records: Encoded records, a file for each version.
-        people: Sorted hashes of person keys, a file for each dataset.
+        people: Sorted hashes of person keys, a file for each dataset; beside it, where losses are added up by block,
+            one that says in which blocks each person was.
         derived: Encoded derived columns, a file for each column and version.
         linked: Linked values as they were sent, a file for each column.
         incoming: Uploads until they are loaded.
@@ -48,6 +50,11 @@ class RecordFiles:
         name = self.secret.file_name()
         join_hashes([hashes] if before is None else [hashes, before], self.people / name)
         return name
+
+    @property
+    def refused(self) -> Path:
+        """Which records of refused loads were in too many blocks; for the holder's own machine alone."""
+        return self.lock.with_name("refused-loads")
 
     @contextmanager
     def joining(self) -> Iterator[None]:
@@ -105,6 +112,12 @@ class RecordFiles:
         path = self.people / name
         return path if path.exists() else None
 
+    def blocks_of(self, name: str | None) -> Path | None:
+        """The file of people's blocks beside the one of hashes that a dataset names, as `people_of` gives that."""
+        people = self.people_of(name)
+        path = None if people is None else people.with_name(people.name + person_blocks.ENDING)
+        return path if path is not None and path.exists() else None
+
     def remove(
         self, *, records: str | None = None, people: str | None = None, derived: str | None = None,
         linked: str | None = None,
@@ -114,6 +127,8 @@ class RecordFiles:
         for folder, name in names:
             if name:
                 (folder / name).unlink(missing_ok=True)
+                if folder == self.people:
+                    (folder / f"{name}{person_blocks.ENDING}").unlink(missing_ok=True)
 
     def sweep(self, named: Callable[[], frozenset[str]]) -> int:
         """Take away what killed processes left, unless somebody is at work right now.
@@ -128,9 +143,8 @@ class RecordFiles:
             with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB), self.making() as alone:
                 kept = named()
                 folders = [self.records, self.people, self.linked, self.incoming, *([self.derived] if alone else [])]
-                left = [
-                    path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.name not in kept
-                ]
+                present = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+                left = [path for path in present if path.name.removesuffix(person_blocks.ENDING) not in kept]
                 for path in left:
                     if path.is_dir():
                         shutil.rmtree(path, ignore_errors=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from holder_service.domain.errors import InvalidRecords, VersionGone
+from holder_service.records import person_blocks
 from holder_service.records.counting import TrueCounts, count_cells
 from holder_service.records.encoded import Records, encode_column, encode_records
 from holder_service.records.engines import DerivedValues, EncodedVersion
@@ -76,9 +77,17 @@ class LocalEngine:
         """Join the hashes that `load` left."""
         return self._files.join(self._hashes(name), earlier)
 
+    def join_blocks(
+        self, name: str, people: str, own: Path | None, others: Sequence[Path], *, per_person_max: int
+    ) -> None:
+        """Join the blocks that `load` left."""
+        destination = self._files.people / f"{people}{person_blocks.ENDING}"
+        person_blocks.join_blocks(self._blocks(name), own, others, destination, per_person_max=per_person_max)
+
     def forget(self, name: str) -> None:
         """Take the hashes of new records alone away."""
         self._hashes(name).unlink(missing_ok=True)
+        self._blocks(name).unlink(missing_ok=True)
 
     def count(
         self, version: EncodedVersion, cells: Sequence[Cell], classes: Sequence[Sequence[int]], sensitive: Sequence[str]
@@ -140,6 +149,9 @@ class LocalEngine:
 
     def _hashes(self, name: str) -> Path:
         return self._files.incoming / f"{name}-hashes"
+
+    def _blocks(self, name: str) -> Path:
+        return self._files.incoming / f"{name}-hashes{person_blocks.ENDING}"
 
 
 def _on_this_machine(source: Upload | RecordsUrl) -> Upload:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from holder_service.storage.tables import datasets, populations
+from shared.contract.blocks import BlockDomain, BlockLoss, ChargedBlocks
 from shared.contract.rehearsals import ENDING, Rehearsal
 from shared.contract.relations import Relation
 from shared.contract.schema import Schema
@@ -75,6 +76,15 @@ class Dataset:
     def rehearsal_of(self) -> str | None:
         """The dataset that it is a rehearsal of; None where its people are real."""
         return None if self.rehearsal is None else self.rehearsal.of
+
+    @property
+    def blocks(self) -> BlockDomain | None:
+        """The blocks of people by which losses are added up; `None` without them, or where people are invented."""
+        return self.schema.block_domain if self.rehearsal is None else None
+
+    def charged_blocks(self, losses: tuple[BlockLoss, ...]) -> ChargedBlocks | None:
+        """What a request is charged by block, as quotes and releases say it; `None` without blocks."""
+        return None if self.blocks is None else self.blocks.described(losses)
 
     @property
     def people_max(self) -> int:

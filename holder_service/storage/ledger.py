@@ -111,10 +111,12 @@ class AccountState:
     """What a plan is charged against: its dataset, the population's relation and cap, the auditor's account with it.
 
     Attributes:
+        auditor: Whose account it is.
         approval_days: How long a request stands, where an approval is needed; `None` where it is not.
     """
 
     dataset: Dataset
+    auditor: str
     relation: NeighbouringRelation
     account: Balance
     cap: Balance
@@ -203,7 +205,7 @@ def account_state(connection: Connection, dataset: str, auditor: str) -> Account
     if found.rehearsal is not None:
         account = cap  # everybody may ask about it, and nothing is charged
         approval_days = None
-    return AccountState(found, relation, account or Balance(), cap or Balance(), approval_days)
+    return AccountState(found, auditor, relation, account or Balance(), cap or Balance(), approval_days)
 
 
 def accounts_of(connection: Connection, population: str) -> dict[str, Balance]:

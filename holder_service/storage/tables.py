@@ -107,6 +107,20 @@ entries = Table(
     Index("entries_by_kind", "kind", "sequence"),
 )
 
+block_losses = Table(
+    "block_losses",
+    metadata,
+    Column("population", String(64), primary_key=True),
+    Column("auditor", String(64), primary_key=True),
+    Column("level", SmallInteger, primary_key=True, autoincrement=False),
+    Column("block", BigInteger, primary_key=True, autoincrement=False),
+    *(
+        Column(f"{what}_{amount}_nano", BigInteger, nullable=False)
+        for what in ("added", "highest")
+        for amount in ("epsilon", "delta", "rho")
+    ),
+)
+
 ledger_head = Table(
     "ledger_head",
     metadata,

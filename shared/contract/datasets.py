@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from shared.contract.approvals import ApprovalSetting
+from shared.contract.blocks import BlockBalances, Blocks
 from shared.contract.declaration_faults import NO_SENSITIVE, unfit_declaration
 from shared.contract.metadata import DatasetMetadata, UnfitMetadata
 from shared.contract.rehearsals import Rehearsal, marked_name
@@ -104,6 +105,9 @@ class DatasetDeclaration(RequestModel):
     shares: ShareParty | None = Field(default=None, exclude_if=lambda shares: shares is None)
     """Which half of the sensitive values is loaded, where another holder has the other half: files are those that
     `holder split` writes, and the relation is `sensitive_attribute`. Without it the values themselves are loaded."""
+    blocks: Blocks | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
+    """That the cap and auditors' budgets hold for each block of people by itself: by which column, and in how many
+    blocks one person may be. It is fixed once records are loaded or losses charged; later blocks may be added."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -138,6 +142,7 @@ class DatasetDeclaration(RequestModel):
         return Schema(
             person_key=self.person_key, people=self.people, columns=self.columns,
             sensitive_in_rules=self.sensitive_in_rules, purpose_required=self.purpose_required, shares=self.shares,
+            blocks=self.blocks,
         )  # fmt: skip
 
 
@@ -277,6 +282,8 @@ class DatasetDescription(ContractModel):
     """Whether rules and scores may name sensitive columns; left out where they may not."""
     purpose_required: bool = Field(default=False, exclude_if=lambda required: not required)
     """Whether whoever asks has to say what for, as `purpose`; left out where that is not needed."""
+    blocks: Blocks | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
+    """That cap and budgets hold for each block of people by itself; left out where they are about everybody."""
     trainings: tuple[str, ...] | None = Field(default=None, exclude_if=lambda trainings: trainings is None)
     """The names of the algorithms that a training may name; left out where none are offered."""
 
@@ -316,6 +323,7 @@ class DatasetDescription(ContractModel):
             person_key=self.person_key, people=self.people, columns=self.columns,
             sensitive_in_rules=self.sensitive_in_rules, purpose_required=self.purpose_required,
             shares=None if self.shares is None else ShareParty(party=self.shares.party),
+            blocks=self.blocks,
         )  # fmt: skip
 
 
@@ -339,6 +347,10 @@ class Budget(ContractModel):
     rehearsal_of: str | None = Field(default=None, exclude_if=lambda name: name is None)
     """Where the people are invented, the dataset that is rehearsed: nothing is charged, and there is no end of it; left
     out where they are real."""
+
+    blocks: BlockBalances | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
+    """What is left block by block, where cap and budgets hold by block: `spent` is then the most of any block, and what
+    is left is left in every block. Left out where they are about everybody, and in lists of accounts."""
 
     @property
     def left(self) -> Loss:

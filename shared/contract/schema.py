@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationInfo, model_validator
 
 from shared.contract.bands import band_of, band_words, check_bands, plain_starts
+from shared.contract.blocks import BlockDomain, Blocks
 from shared.contract.shares import COLUMN, GROUPS_MAX, ShareParty
 from shared.privacy.amounts import EPSILON_NANO_MAX, NANO_PER_UNIT, Probability, format_nano
 from shared.wire import limits
@@ -217,6 +218,8 @@ class Schema(RequestModel):
     """Whether whoever asks about the people has to say what for."""
     shares: ShareParty | None = Field(default=None, exclude_if=lambda shares: shares is None)
     """Which half of the sensitive values the records have, where another holder has the other half."""
+    blocks: Blocks | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
+    """That losses are added up for each block of people by itself, where they are."""
     following: tuple[Text, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The derived columns whose values follow from sensitive ones."""
 
@@ -231,6 +234,14 @@ class Schema(RequestModel):
             raise ValueError("At most one column can be the label.")
         if self.shares is not None:
             self._check_shares(names)
+        if self.blocks is not None:
+            if self.is_aggregate:
+                raise ValueError(
+                    "blocks: an aggregate table has no person keys to count a person's blocks by; leave them out."
+                )
+            if self.shares is not None:
+                raise ValueError("blocks: a dataset with shares cannot have blocks; leave out `blocks` or `shares`.")
+            self._check_blocks(self.blocks)
         return self
 
     def _check_shares(self, names: Sequence[str]) -> None:
@@ -257,6 +268,34 @@ class Schema(RequestModel):
     def public_columns(self) -> tuple[Column, ...]:
         """The columns whose values are in the records: all, or those that are not sensitive where these are shared."""
         return tuple(column for column in self.columns if self.shares is None or not column.sensitive)
+
+    def _check_blocks(self, blocks: Blocks) -> None:
+        column = self.by_name.get(blocks.column)
+        if column is None:
+            raise ValueError(f"blocks: column {blocks.column!r} is not declared. Name a declared column.")
+        bounded = column.type == "category" or (
+            column.type == "integer" and None not in (column.minimum, column.maximum)
+        )
+        if not bounded or column.nullable or column.sensitive or column.label:
+            raise ValueError(
+                f"blocks: column {blocks.column!r} cannot be the column of blocks. It must be a category, or an "
+                "integer with minimum and maximum, without missing values, and neither sensitive nor the label."
+            )
+        count = len(column.values) if column.type == "category" else int(column.high) - int(column.low) + 1
+        if count > limits.BLOCKS_MAX:
+            raise ValueError(
+                f"blocks: column {blocks.column!r} declares {count} blocks; the maximum is {limits.BLOCKS_MAX}. Narrow "
+                "its range."
+            )
+
+    @cached_property
+    def block_domain(self) -> BlockDomain | None:
+        """The declared blocks of people; `None` where losses are added up about everybody together."""
+        if self.blocks is None:
+            return None
+        column = self.by_name[self.blocks.column]
+        first, last = (int(column.low), int(column.high)) if column.ordered else (0, len(column.values) - 1)
+        return BlockDomain(column.name, column.categories or (), first, last, self.blocks.per_person_max)
 
     @property
     def is_aggregate(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from shared.contract.blocks import ChargedBlocks
 from shared.contract.rehearsals import Rehearsed
 from shared.kinds.summaries import SummaryFact
 from shared.privacy.amounts import Loss
@@ -23,6 +24,9 @@ class QuoteBase(ContractModel):
     """What an answer would charge, unless the same was answered before; for a refinement, the difference."""
     rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
     """That it is about invented people, and what the same would cost about real ones; left out of all else."""
+
+    blocks: ChargedBlocks | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
+    """What each block of people is charged, where cap and budgets hold by block; `charge` is then the largest of it."""
 
     @property
     def price(self) -> Loss:

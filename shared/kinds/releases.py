@@ -27,6 +27,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import Field, PlainSerializer, model_validator
 
+from shared.contract.blocks import ChargedBlocks
 from shared.contract.rehearsals import Rehearsed, marked_name
 from shared.contract.shares import Shares, ShareWord
 from shared.kinds.plans import BatchQuote, Plan
@@ -107,6 +108,8 @@ class AnswerToRequest(ContractModel):
     """What was charged for it, once."""
     rehearsal: Rehearsed | None = Field(default=None, exclude_if=lambda rehearsal: rehearsal is None)
     """That it is about invented people, and what the same would cost about real ones; left out of all else."""
+    blocks: ChargedBlocks | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
+    """What each block of people is charged, where cap and budgets hold by block; `charge` is then the largest of it."""
 
     @property
     def price(self) -> Loss:

@@ -176,5 +176,6 @@ def extended(schema: Schema, columns: Mapping[str, Column], *, reads: Mapping[st
         columns=(*schema.columns, *derived),
         sensitive_in_rules=schema.sensitive_in_rules,
         shares=schema.shares,
+        blocks=schema.blocks,
         following=(*schema.following, *following),
     )

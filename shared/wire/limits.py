@@ -66,6 +66,11 @@ METADATA_BYTES_MAX: Final = 1024 * 1024
 """Of a dataset's metadata as JSON: every description of the dataset carries them."""
 COLUMNS_PER_DATASET_MAX: Final = 1000
 CATEGORIES_PER_COLUMN_MAX: Final = 10_000
+BLOCKS_MAX: Final = 10_000
+"""The most blocks of people that a column may declare."""
+BLOCKS_PER_PERSON_MAX: Final = 1000
+BLOCK_RANGES_PER_REQUEST_MAX: Final = 256
+"""The most ranges of blocks that a request may be charged different losses for."""
 BANDS_PER_COLUMN_MAX: Final = 100
 """Of a sensitive column of numbers, without that of missing values."""
 APPROVAL_DAYS_DEFAULT: Final = 14

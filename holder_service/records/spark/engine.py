@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from holder_service.domain.errors import InvalidRecords, Unavailable, VersionGone
+from holder_service.domain.errors import Conflict, InvalidRecords, Unavailable, VersionGone
 from holder_service.files.durable import durable_file
 from holder_service.records import file_urls
 from holder_service.records.counting import TrueCounts
@@ -208,6 +208,19 @@ class SparkEngine:
         finally:
             hidden.unlink(missing_ok=True)
         return joined
+
+    def join_blocks(
+        self, name: str, people: str, own: Path | None, others: Sequence[Path], *, per_person_max: int
+    ) -> None:
+        """Refuse: a cluster does not keep in which blocks people were.
+
+        Raises:
+            Conflict: Always.
+        """
+        raise Conflict(
+            "The Spark engine does not keep in which blocks people were, so it cannot load a dataset with blocks. Load "
+            "it with the local engine, or declare another dataset without `blocks`. Nothing was loaded."
+        )
 
     def forget(self, name: str) -> None:
         """Take the hashes of new records alone away."""

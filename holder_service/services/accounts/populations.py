@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from holder_service.domain.declared_blocks import require_no_blocks
 from holder_service.domain.errors import AlreadyCharged, Conflict, Forbidden, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.second_officers import setting_of
@@ -179,6 +180,7 @@ def merge(store: LedgerStore, *, actor: str, into: str, source: str) -> None:
                 "merged. Retire the datasets of one."
             )
         schemas = {name: schemas_of(connection, name) for name in (into, source)}
+        require_no_blocks(schemas[into], schemas[source])
         require_one_set(
             target.relation, {**schemas[into], **schemas[source]},
             charged=[schemas[name] for name in (into, source) if ledger.was_charged(connection, name)],

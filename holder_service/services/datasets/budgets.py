@@ -1,5 +1,10 @@
 """Budgets: an auditor's limit with a population, granted, raised, lowered, revoked; each is an entry."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from holder_service.domain.block_accounts import BlockAccount, balances
 from holder_service.domain.errors import Conflict, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.second_officers import cap_change
@@ -7,10 +12,16 @@ from holder_service.services.accounts.populations import require_kind, unmerged
 from holder_service.services.accounts.second_officers import Proposal, agreed, open_proposals
 from holder_service.services.datasets.datasets import require_dataset, require_real
 from holder_service.services.ledger.store import LedgerStore, Transaction
-from holder_service.storage import accounts, datasets, ledger
+from holder_service.storage import accounts, block_losses, datasets, ledger
+from holder_service.storage.database import Connection
+from holder_service.storage.datasets import Dataset
+from shared.contract.blocks import BlockBalances
 from shared.contract.datasets import Budget, BudgetGrant, PopulationCap
 from shared.privacy.amounts import Loss
 from shared.privacy.charges import AccountTerms, NoSuchLoss
+
+BLOCK_RANGES_LISTED_MAX: Final = 120
+"""How many ranges of blocks with equal balances an account is shown with: ten years of months."""
 
 
 def set_limit(store: LedgerStore, *, actor: str, dataset: str, auditor: str, grant: BudgetGrant) -> Budget:
@@ -112,7 +123,25 @@ def budget_of(store: LedgerStore, *, dataset: str, auditor: str) -> Budget:
         population, of = found.population, found.rehearsal_of
         cap = ledger.population_balance(connection, population)
         balance = ledger.account_balance(connection, population, auditor) if of is None else cap
-        return shown(store, population, auditor, balance, cap).model_copy(update={"rehearsal_of": of})
+        by_block = _by_block(connection, found, {auditor: balance.alike(cap), "": cap}, now=store.clock())
+        budget = shown(store, population, auditor, balance, cap)
+        return budget.model_copy(update={"rehearsal_of": of, "blocks": by_block})
+
+
+def _by_block(
+    connection: Connection, dataset: Dataset, of: Mapping[str, Balance], *, now: datetime
+) -> BlockBalances | None:
+    """What an account has left block by block; `None` without blocks.
+
+    Args:
+        of: The auditor's balance under their name, and then the cap's under "".
+    """
+    if dataset.blocks is None:
+        return None
+    account, of_all = (
+        BlockAccount(one, block_losses.whole_tree(connection, dataset.population, whose)) for whose, one in of.items()
+    )
+    return balances(account, of_all, dataset.blocks, now=now, ranges_max=BLOCK_RANGES_LISTED_MAX)
 
 
 def every_budget(store: LedgerStore, *, population: str | None = None, auditor: str | None = None) -> list[Budget]:

@@ -1,9 +1,10 @@
 """Datasets: declared, opened to be counted, retired (2-privacy §2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from holder_service.domain.declared_blocks import entered_blocks, require_one_block_column
 from holder_service.domain.errors import (
     AlreadyCharged,
     Conflict,
@@ -152,6 +153,7 @@ def declare(
         )
         schema = declaration.table
         present = schemas_of(transaction.connection, population)
+        _require_one_block_column(transaction.connection, population, present, name, schema)
         require_one_set(
             declaration.relation, {**present, name: schema},
             charged=[present] if ledger.was_charged(transaction.connection, population) else [],
@@ -181,6 +183,7 @@ def declare(
                         "schema": canonical.sha256_name(datasets.schema_text(schema).encode()),
                         "records_max": after.records_max,
                         "version": after.version,
+                        **entered_blocks(after.blocks),
                     },
                 )
             )  # fmt: skip
@@ -276,6 +279,19 @@ def _require_free_name(name: str, before: Dataset | None) -> None:
         require_real(before, "It follows from that one's declaration: publish the rehearsal again instead.")
     elif name.endswith(ENDING):
         raise InvalidRequest(f"Names that end in {ENDING!r} are reserved for rehearsals. Choose another name.")
+
+
+def _require_one_block_column(
+    connection: Connection, population: str, present: Mapping[str, Schema], name: str, after: Schema
+) -> None:
+    """Refuse blocks that the population's other datasets, its records or its charges contradict.
+
+    Raises:
+        Conflict: They do.
+    """
+    loaded = any(one.version_last > 0 for one in datasets.every(connection, population=population))
+    fixed = loaded or (bool(present) and ledger.was_charged(connection, population))
+    require_one_block_column(present, name, after, fixed=fixed)
 
 
 def _named_like_one(dataset: Dataset) -> tuple[str, ...]:

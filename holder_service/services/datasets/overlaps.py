@@ -18,12 +18,13 @@ from typing import Final, NamedTuple
 
 from pydantic import Field
 
+from holder_service.domain.declared_blocks import require_no_blocks
 from holder_service.domain.errors import Conflict
 from holder_service.domain.ledger import Event
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from holder_service.records.engines import Engine
 from holder_service.records.files import RecordFiles
-from holder_service.services.accounts.populations import unmerged
+from holder_service.services.accounts.populations import schemas_of, unmerged
 from holder_service.services.ledger.store import LedgerStore, Transaction
 from holder_service.storage import datasets, ledger
 from holder_service.storage.datasets import Population
@@ -135,6 +136,7 @@ def look_at_overlap(
                     f"Population {population.name!r} has only aggregate tables, so its people do not have keys. "
                     "If you know that both populations are about the same people, merge them."
                 )
+        require_no_blocks(*(schemas_of(transaction.connection, population.name) for population in pair))
         for population, partner in (pair, pair[::-1]):
             cap = ledger.population_balance(transaction.connection, population.name)
             loss = LOOK_CHARGE.entered(cap.terms)

@@ -18,6 +18,7 @@ from holder_service.services.ledger.release_checks import UNREADABLE, Children, 
 from holder_service.services.ledger.store import LedgerStore, Transaction
 from holder_service.storage import (
     approvals,
+    block_losses,
     datasets,
     ledger,
     ledger_views,
@@ -163,6 +164,7 @@ def _verified(
             head = _replay_all(connection, replay, facts, children)
             if head != LedgerPosition(sequence=replay.sequence, hash=replay.hash):
                 raise BrokenLedger(replay.sequence + 1, "the recorded head is not the newest entry")
+            _check_blocks(connection, replay, facts, children)
             if facts is not None:
                 _check_tables(connection, replay, facts, seals, children)
                 uncharged = releases.uncharged(connection)
@@ -244,6 +246,15 @@ def _replay_with_releases(
         checks.finish(connection)  # what is wrong with an earlier entry's release comes first
         raise
     checks.finish(connection)
+
+
+def _check_blocks(connection: Connection, replay: Replay, facts: _Facts | None, children: Children | None) -> None:
+    """Whether the sums by block follow from the entries; what others charge meanwhile is replayed first."""
+    while block_losses.every(connection) != replay.blocks.nodes():
+        known = replay.sequence
+        _replay_all(connection, replay, facts, children)
+        if replay.sequence == known:
+            raise BrokenLedger(known, "the sums of losses by block are not those that follow from the charges")
 
 
 def _check_tables(

@@ -8,6 +8,7 @@ from holder_service.records.engines import Counts
 from holder_service.services.releases import rehearsals
 from holder_service.services.releases.refining import Refined
 from holder_service.storage.datasets import Dataset
+from shared.contract.blocks import BlockLoss
 from shared.contract.relations import NeighbouringRelation
 from shared.kinds.quotes import QuoteBase
 from shared.kinds.releases import AnswerToRequest
@@ -38,6 +39,10 @@ class Priced(Protocol):
     @property
     def charge(self) -> Loss:
         """What it costs, whole, in these terms."""
+
+    @property
+    def block_losses(self) -> tuple[BlockLoss, ...]:
+        """What each block of people loses, by ascending ranges; empty where the dataset has no blocks."""
 
     @property
     def refined(self) -> Refined | None:

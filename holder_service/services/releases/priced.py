@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from holder_service.domain.block_charges import block_losses, blocks_of_classes
 from holder_service.domain.deadlines import PlanSize, Work, require_bounded, work_ms
 from holder_service.domain.errors import Conflict
 from holder_service.domain.pricing import BatchPrice, entered, price
@@ -16,6 +17,7 @@ from holder_service.services.datasets.datasets import encoded_version
 from holder_service.services.releases.refining import Refined
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
+from shared.contract.blocks import BlockDomain, BlockLoss, largest
 from shared.contract.relations import NeighbouringRelation
 from shared.contract.rules import Cell
 from shared.contract.schema import Group, Schema
@@ -49,9 +51,13 @@ class PricedBatch(BatchPrice):
 
     @property
     def charge(self) -> Charge:
-        """What it is charged: in ρ each class by the noise that it gets, once."""
-        stated = self.loss if self.batch.rho is None else None
-        return Charge(stated, self.mechanism.rho_nano * len(self.classes))
+        """What it is charged over all of its classes: in ρ each class by the noise that it gets, once."""
+        return self.charge_of_class * len(self.classes)
+
+    @property
+    def charge_of_class(self) -> Charge:
+        """What each of its classes is charged."""
+        return Charge(self.loss_of_class if self.batch.rho is None else None, self.mechanism.rho_nano)
 
     def quoted(self, groups: tuple[Group, ...], terms: AccountTerms) -> BatchQuote:
         """Return what a quote and a release say of it, but for the counts.
@@ -88,7 +94,9 @@ class PricedPlan:
         relation: Of the people that the dataset is about.
         terms: Of those people's account.
         groups: Of the plan's sensitive columns, in their order.
-        charge: What the plan costs, whole, in these terms; where it refines a release, what it costs more.
+        charge: What the plan costs, whole, in these terms; where it refines a release, what it costs more. Of a dataset
+            with blocks, the most that any block loses.
+        block_losses: What each block of people loses, by ascending ranges; empty where the dataset has no blocks.
         batches: In the plan's order.
         size: What the deadline follows from.
         columns: The derived columns that the plan names, in its order.
@@ -105,6 +113,7 @@ class PricedPlan:
     size: PlanSize
     columns: tuple[StoredColumn, ...] = ()
     refined: Refined | None = None
+    block_losses: tuple[BlockLoss, ...] = ()
 
     @classmethod
     def of(
@@ -149,13 +158,17 @@ class PricedPlan:
         require_bounded(size, records_max=dataset.records_max)
         batches = tuple(
             PricedBatch(
-                one.batch, one.classes, one.loss,
+                one.batch, one.classes, one.loss, one.loss_of_class,
                 mechanism_of(one.batch, relation=relation, schema=schema, sensitive=plan.sensitive),
                 relation.counted_groups(groups, moved=one.batch.names_sensitive(schema)),
             )
             for one in cost.batches
         )  # fmt: skip
         charge = entered(plan, [batch.charge for batch in batches], terms)
+        by_block: tuple[BlockLoss, ...] = ()
+        if (domain := dataset.schema.block_domain) is not None:
+            by_block = _block_losses(batches, dataset.schema, domain, terms)
+            charge = largest(by_block, charge * 0)
         if refined is not None:
             before = cls.of(refined.plan, dataset, relation, columns, terms=terms)
             answered = (
@@ -163,7 +176,7 @@ class PricedPlan:
                 for one, earlier, of_earlier in zip(batches, before.batches, refined.batches, strict=True)
             )
             batches = tuple(_refining(*one) for one in answered)
-        return cls(plan, dataset, relation, terms, groups, charge, batches, size, columns, refined)
+        return cls(plan, dataset, relation, terms, groups, charge, batches, size, columns, refined, by_block)
 
     @property
     def learns(self) -> bool:
@@ -184,6 +197,7 @@ class PricedPlan:
         """Return what its quote says."""
         return Quote(
             dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
+            blocks=self.dataset.charged_blocks(self.block_losses),
             batches=tuple(batch.quoted(self.groups, self.terms) for batch in self.batches), shares=self.dataset.shares,
         )  # fmt: skip
 
@@ -212,6 +226,16 @@ def _cells(cells: Sequence[Cell], member: str, noisy: Sequence[int | str]) -> tu
     return tuple(
         ReleasedCell.model_validate({"id": cell.id, member: tuple(noisy[index * groups : (index + 1) * groups])})
         for index, cell in enumerate(cells)
+    )
+
+
+def _block_losses(
+    batches: Sequence[PricedBatch], schema: Schema, domain: BlockDomain, terms: AccountTerms
+) -> tuple[BlockLoss, ...]:
+    """What a plan's batches lose by block."""
+    return block_losses(
+        [(one.charge_of_class, blocks_of_classes(one.batch.cells, one.classes, schema, domain)) for one in batches],
+        terms,
     )
 
 

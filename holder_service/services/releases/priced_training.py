@@ -10,6 +10,7 @@ from holder_service.records.engines import Counts
 from holder_service.services.datasets.datasets import encoded_version
 from holder_service.services.releases.priced import Miscalibrated
 from holder_service.storage.datasets import Dataset
+from shared.contract.blocks import BlockLoss
 from shared.contract.relations import NeighbouringRelation
 from shared.kinds.releases import AnswerToRequest
 from shared.kinds.trainings import Training, TrainingAnswer, TrainingQuote
@@ -90,6 +91,12 @@ class PricedTraining:
         return sum((step.charge for step in self.steps), NO_CHARGE).entered(self.terms)
 
     @property
+    def block_losses(self) -> tuple[BlockLoss, ...]:
+        """Of every declared block, all that the training costs: it learns from everybody."""
+        domain = self.dataset.schema.block_domain
+        return () if domain is None else domain.everywhere(self.charge)
+
+    @property
     def learns(self) -> bool:
         """True: a learner chooses what is counted next."""
         return True
@@ -113,6 +120,7 @@ class PricedTraining:
         """Return what its quote says."""
         return TrainingQuote(
             dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
+            blocks=self.dataset.charged_blocks(self.block_losses),
             steps=tuple(step.quoted(self.relation) for step in self.steps),
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from holder_service.records.engines import Counts
 from holder_service.services.datasets.datasets import encoded_version
 from holder_service.services.releases.priced import Miscalibrated, PricedPlan
 from holder_service.storage.datasets import Dataset
+from shared.contract.blocks import BlockLoss
 from shared.contract.relations import NeighbouringRelation
 from shared.kinds.releases import AnswerToRequest
 from shared.kinds.watches import Watch, WatchNoise, WatchQuote, WatchSet
@@ -52,6 +53,12 @@ class PricedWatch:
                 groups or too many.
             TooLarge: Counting for it would take too long.
         """
+        if dataset.schema.block_domain is not None:
+            raise InvalidPlan(
+                "This dataset adds up losses by block of people, and a watch answers about people of blocks that are "
+                "not declared yet. Ask with plans about the blocks that you mean.",
+                "watch",
+            )
         watch.check(dataset.schema)
         if dataset.schema.shares is not None:
             raise InvalidPlan(
@@ -98,6 +105,11 @@ class PricedWatch:
     def terms(self) -> AccountTerms:
         """Of those people's account."""
         return self.plan.terms
+
+    @property
+    def block_losses(self) -> tuple[BlockLoss, ...]:
+        """Nothing: a dataset with blocks has no watches."""
+        return ()
 
     @property
     def refined(self) -> None:

@@ -7,11 +7,8 @@ charge, entry, release) → commit → anchor. So whatever anybody can see of a 
 
 from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import datetime
 
 from holder_service.domain.errors import (
-    BudgetExhausted,
-    CapExhausted,
     Conflict,
     InvalidRequest,
     NoRecords,
@@ -31,7 +28,7 @@ from holder_service.services.ledger.store import LedgerStore, Transaction
 from holder_service.services.releases import approvals, refining, rehearsals
 from holder_service.services.releases.approvals import Unapproved
 from holder_service.services.releases.asked import AskedRelease, Priced
-from holder_service.services.releases.charging import UnsignedRelease, answer_head, charge
+from holder_service.services.releases.charging import UnsignedRelease, answer_head, charge, require_funds
 from holder_service.services.releases.holder_kind import PriceContext
 from holder_service.services.releases.holder_kinds import HOLDER_KINDS
 from holder_service.storage import ledger, releases
@@ -126,7 +123,7 @@ def prepare(
             priced = kind.price(pinned, PriceContext(declared, state.relation, state.cap.terms, named, refined))
             awaiting = AskedRelease(priced, auditor, identity, document, purpose)
             columns.require_usable(named, declared, files, now=store.clock())
-            _require_funds(state, awaiting.charge, now=store.clock())
+            require_funds(connection, state, awaiting.charge, priced.block_losses, now=store.clock())
             _require_free_share(connection, awaiting)
             kind.require_room(connection, priced, auditor=auditor, pace=None)
             found: StoredRelease | StoredApproval | Unapproved | AskedRelease
@@ -198,6 +195,7 @@ def draw(asked: AskedRelease, *, engine: Counts, seals: WatchSeals) -> DrawnRele
     head = answer_head(
         priced.dataset, identity=asked.identity, version=priced.asked.pinned_version, auditor=asked.auditor,
         relation=priced.relation, price=priced.charge,
+        blocks=priced.dataset.charged_blocks(priced.block_losses),
     )  # fmt: skip
     answer = priced.answer(head, engine)
     sealed = HOLDER_KINDS[priced.asked.kind].sealed(priced, asked.identity, seals)
@@ -251,7 +249,10 @@ def _charge(
         version=priced.asked.pinned_version, answer=drawn.answer,
         refines=None if priced.refined is None else priced.refined.id,
     )  # fmt: skip
-    stored = charge(transaction, state, unsigned, loss=asked.charge, detail=_detail(asked, approval), signing=signing)
+    stored = charge(
+        transaction, state, unsigned, loss=asked.charge, detail=_detail(asked, approval), signing=signing,
+        losses=priced.block_losses,
+    )  # fmt: skip
     if approval is not None:
         approvals.answered(transaction.connection, approval)
     HOLDER_KINDS[priced.asked.kind].entered(transaction, stored, priced, drawn.sealed, pace)
@@ -276,7 +277,7 @@ def _as_priced(transaction: Transaction, asked: AskedRelease, pace: Pace | None)
             "The population's account changed between epsilon and rho while this was answered. Send the request again."
         )
     _require_purpose(dataset, asked.purpose)
-    _require_funds(state, asked.charge, now=transaction.now)
+    require_funds(transaction.connection, state, asked.charge, priced.block_losses, now=transaction.now)
     _require_free_share(transaction.connection, asked)
     kind = HOLDER_KINDS[priced.asked.kind]
     kind.require_room(transaction.connection, priced, auditor=asked.auditor, pace=pace)
@@ -347,14 +348,6 @@ def _require_current(dataset: Dataset, version: int | None) -> None:
             f"Version {version} of dataset {dataset.name!r} is not the current version, and this request does not "
             "have a stored answer. Send the request for the current version, or leave `version` out."
         )
-
-
-def _require_funds(state: AccountState, loss: Loss, *, now: datetime) -> None:
-    """Refuse what account and cap do not both afford; if neither, the error is about the account."""
-    if not state.account.affords(loss, now):
-        raise BudgetExhausted(requested=loss, remaining=state.account.alike(state.cap).remaining(now))
-    if not state.cap.affords(loss, now):
-        raise CapExhausted(requested=loss, remaining=state.cap.remaining(now))
 
 
 def _require_free_share(connection: Connection, asked: AskedRelease) -> None:

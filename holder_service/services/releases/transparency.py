@@ -131,11 +131,15 @@ def transparency_report(store: LedgerStore, dataset: str, *, organisation: str |
 
 
 def _meaning(population: Population, balance: Balance, dataset: Dataset, others: Sequence[Dataset]) -> Meaning:
-    """Return what was charged, and the reports of every column that may be counted as it is, asked for or not."""
+    """Return what was charged, and the reports of every column that may be counted as it is, asked for or not.
+
+    With blocks `spent` is the most of any block, and one person is in as many as they may be in.
+    """
     reported = {column.name: column for column in dataset.schema.columns} | {
         f"{column.name} in {other.name}": column for other in others for column in other.schema.columns
     }
-    return meaning(population.relation, balance.spent, reported)
+    blocks = 1 if dataset.blocks is None else dataset.blocks.per_person_max
+    return meaning(population.relation, balance.spent * blocks, reported)
 
 
 def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterator[Entry]:

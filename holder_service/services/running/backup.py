@@ -21,6 +21,7 @@ from holder_service.domain.errors import Conflict, NotFound
 from holder_service.files.durable import durable_file
 from holder_service.files.private import make_home
 from holder_service.keys.watch_seals import WatchSeals
+from holder_service.records import person_blocks
 from holder_service.services.running.holder import Holder, sealing
 from holder_service.settings.holder import Settings
 from holder_service.storage import columns, datasets, ledger
@@ -86,7 +87,7 @@ def _make(holder: Holder, folder: Path, partial: Path) -> None:
             for source in (settings.records, settings.people, settings.derived, settings.linked):
                 (partial / source.name).mkdir()
                 for file in source.iterdir() if source.is_dir() else ():
-                    if file.name in named:
+                    if file.name.removesuffix(person_blocks.ENDING) in named:
                         shutil.copy2(file, partial / source.name / file.name)
         shutil.copytree(settings.signing_keys, partial / settings.signing_keys.name)
         for file in (settings.person_secret, settings.watch_secret, settings.spark_folder):

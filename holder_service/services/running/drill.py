@@ -13,6 +13,7 @@ from typing import Final
 from holder_service.domain.errors import HolderError, Unavailable
 from holder_service.files.private import OpenHome, keep_new_files_private, require_closed
 from holder_service.files.set_up_errors import SetUpError
+from holder_service.records import person_blocks
 from holder_service.records.encoded import OtherEncoding, Records
 from holder_service.services.ledger import reading as ledger_reading
 from holder_service.services.running.backup import (
@@ -144,6 +145,8 @@ def _missing_files(holder: Holder) -> list[str]:
     settings, missing = holder.settings, []
     for one in holder.store.look_up(datasets.every):
         wanted = [(settings.people, one.people_file)]
+        if one.blocks is not None and one.people_file is not None:
+            wanted.append((settings.people, one.people_file + person_blocks.ENDING))
         if one.version is not None:
             wanted.append((settings.records, one.records_file))
         missing += [

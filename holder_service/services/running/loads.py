@@ -15,6 +15,7 @@ from holder_service.services.datasets.column_jobs import Pace, begin_again
 from holder_service.services.datasets.datasets import read_dataset, require_dataset, require_real
 from holder_service.services.ledger.store import LedgerStore, Transaction
 from holder_service.services.releases.holder_kinds import HOLDER_KINDS
+from holder_service.services.running import load_blocks
 from holder_service.storage import datasets, ledger
 from holder_service.storage.columns import StoredColumn
 from holder_service.storage.datasets import Dataset
@@ -96,6 +97,8 @@ def load_into(
             earlier = read_dataset(store, name).people_file
             # Nobody in an aggregate table has a key: who was loaded before it stays all that is known.
             people = earlier if dataset.schema.is_aggregate else engine.join(encoded, earlier)
+            if people is not None:
+                load_blocks.join(store, engine, files, dataset, encoded=encoded, people=people)
             version, replaced, derived = store.commit(
                 lambda transaction: _record_version(
                     transaction, actor, dataset, encoded=encoded, people=people, split_id=split_id, pace=pace

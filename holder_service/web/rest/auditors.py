@@ -113,6 +113,7 @@ def _description(holder: Holder, dataset: Dataset) -> DatasetDescription:
         organisation=holder.settings.organisation,
         sensitive_in_rules=dataset.schema.sensitive_in_rules,
         purpose_required=dataset.schema.purpose_required,
+        blocks=dataset.schema.blocks,
         trainings=algorithms,
         account=None if terms.kind == "sum" else terms,
         rehearsal=dataset.rehearsal,

@@ -49,7 +49,7 @@ def calibrated(batch: Batch, relation: Relation = "add_remove") -> Mechanism:
 
 def priced(batch: Batch, mechanism: Mechanism) -> PricedBatch:
     cost = price(Plan(sensitive=("sex",), batches=(batch,)), SCHEMA).batches[0]
-    return PricedBatch(cost.batch, cost.classes, cost.loss, mechanism, None)
+    return PricedBatch(cost.batch, cost.classes, cost.loss, cost.loss_of_class, mechanism, None)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -1,0 +1,130 @@
+"""What a request loses by block, from rules and declaration alone (spec 10 §4).
+
+For a block b only those classes of a batch count that have a cell which a person of b may match: a rule that compares
+the block column admits the blocks that the comparison admits, and any other rule admits every declared block. A person
+of b changes no count of another class, whatever else is in their record, so in b a batch costs its ε once for each such
+class. The comparisons mean what they mean in the disjointness proof and in the count (`domain.admitted`).
+
+Records are never read. Rules over derived columns restrict no block, even where these follow from the block column.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from holder_service.domain.admitted import admitted_values
+from holder_service.domain.ledger import loss_columns
+from shared.contract.blocks import BlockDomain, BlockLoss
+from shared.contract.rules import Cell
+from shared.contract.schema import Column, Schema
+from shared.privacy.amounts import Loss
+from shared.privacy.charges import NO_CHARGE, AccountTerms, Charge
+from shared.wire import limits
+from shared.wire.problems import TooLarge
+
+BlockRange = tuple[int, int]
+"""The numbers of the first block and of the last one, both included."""
+
+
+def block_losses(
+    charges: Sequence[tuple[Charge, Sequence[Sequence[BlockRange]]]], terms: AccountTerms
+) -> tuple[BlockLoss, ...]:
+    """Add up by block what classes of disjoint cells lose.
+
+    Args:
+        charges: Of each batch, what one of its classes loses, and of each of its classes the blocks that its cells may
+            match.
+        terms: Of the population's account.
+
+    Returns:
+        What blocks lose that lose anything, in ascending ranges, those of equal loss that touch as one.
+
+    Raises:
+        TooLarge: There are more ranges than a request may be charged different losses for.
+    """
+    starts: defaultdict[int, list[int]] = defaultdict(list)
+    ends: defaultdict[int, list[int]] = defaultdict(list)
+    for batch, (_, of_classes) in enumerate(charges):
+        for ranges in of_classes:
+            for first, last in _united(ranges):
+                starts[first].append(batch)
+                ends[last + 1].append(batch)
+    under_way = [0] * len(charges)
+    losses: list[BlockLoss] = []
+    known: dict[tuple[int, ...], Loss] = {}
+    edges = sorted(starts.keys() | ends.keys())
+    for edge, following in itertools.pairwise(edges):
+        for batch in starts.get(edge, ()):
+            under_way[batch] += 1
+        for batch in ends.get(edge, ()):
+            under_way[batch] -= 1
+        classes = tuple(under_way)
+        if classes not in known:
+            known[classes] = _sum(zip((charge for charge, _ in charges), classes, strict=True), terms)
+        loss = known[classes]
+        if loss.is_nothing:
+            continue
+        if losses and losses[-1].last == edge - 1 and losses[-1].loss == loss:
+            losses[-1] = BlockLoss(losses[-1].first, following - 1, loss)
+        else:
+            losses.append(BlockLoss(edge, following - 1, loss))
+        if len(losses) > limits.BLOCK_RANGES_PER_REQUEST_MAX:
+            raise TooLarge(what="ranges of blocks with different losses", limit=limits.BLOCK_RANGES_PER_REQUEST_MAX)
+    return tuple(losses)
+
+
+def blocks_of_classes(
+    cells: Sequence[Cell], classes: Sequence[Sequence[int]], schema: Schema, domain: BlockDomain
+) -> tuple[tuple[BlockRange, ...], ...]:
+    """Return for each class of a batch the blocks whose people its cells may match.
+
+    Args:
+        cells: Of the batch; they fit the schema.
+        classes: Each the indices of its cells.
+        schema: The declared columns.
+        domain: The declared blocks.
+    """
+    of_cells = [tuple(blocks_of(cell, schema.by_name[domain.column], domain)) for cell in cells]
+    return tuple(tuple(one for index in chosen for one in of_cells[index]) for chosen in classes)
+
+
+def entered(losses: Iterable[BlockLoss], domain: BlockDomain) -> list[dict[str, Any]]:
+    """What the entry of a charge says of it by block: numbers, the values that they stand for, and losses."""
+    return [
+        {
+            "first": one.first, "last": one.last, "from": domain.value(one.first), "to": domain.value(one.last),
+            **{name: nano for name, nano in loss_columns(one.loss).items() if nano is not None},
+        }
+        for one in losses
+    ]  # fmt: skip
+
+
+def blocks_of(cell: Cell, column: Column, domain: BlockDomain) -> Iterator[BlockRange]:
+    """The blocks whose people a cell may match: those that one of its rules admits."""
+    for rule in cell.any_of:
+        compared = [predicate for predicate in rule.all_of if predicate.column == column.name]
+        if compared:
+            yield from admitted_values(column, compared)
+        else:
+            yield domain.first, domain.last
+
+
+def _united(ranges: Sequence[BlockRange]) -> Iterator[BlockRange]:
+    """Ranges of blocks as ascending ones without a block in common."""
+    under_way: BlockRange | None = None
+    for first, last in sorted(ranges):
+        if under_way is None:
+            under_way = first, last
+        elif first <= under_way[1] + 1:
+            under_way = under_way[0], max(under_way[1], last)
+        else:
+            yield under_way
+            under_way = first, last
+    if under_way is not None:
+        yield under_way
+
+
+def _sum(charges: Iterable[tuple[Charge, int]], terms: AccountTerms) -> Loss:
+    """What so many classes of each batch lose together, as the account enters it."""
+    return sum((charge * times for charge, times in charges if times), NO_CHARGE).entered(terms)

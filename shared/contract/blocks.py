@@ -1,0 +1,171 @@
+"""Blocks of people: what is lost is added up for each value of one public column by itself (spec 10 §4).
+
+People who come into a dataset in another month are other people. A population that declares `blocks` keeps one balance
+for each block, so what is asked about this month leaves next month's balance whole. The promise for one person follows
+from the number of blocks that a person may be in (`per_person_max`), which the holder enforces at each load.
+
+A block has a *number*: the value itself of an integer column, and the index in declared order of a category. Numbers
+are what the ledger adds up by; people read the column's values.
+
+Proof: docs/guarantee.md, "Blocks". Decision: docs/adr/0069-blocks.md.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, StrictInt
+
+from shared.privacy.amounts import NO_LOSS, Loss
+from shared.wire import limits
+from shared.wire.request_model import ContractModel, RequestModel
+from shared.wire.text import Text
+
+BlockValue = str | int
+"""A value of the block column, as rules name it."""
+
+
+class Blocks(RequestModel):
+    """That losses are added up for each block of people by itself, and in how many blocks one person may be."""
+
+    column: Text
+    """The column whose values are the blocks: public, and fixed for a record. A category, or an integer with minimum
+    and maximum; it has no missing values."""
+    per_person_max: Annotated[StrictInt, Field(ge=1, le=limits.BLOCKS_PER_PERSON_MAX)] = 1
+    """In how many blocks one person may ever be, over all versions and datasets of the population. What one person
+    loses is at most so many times the cap."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLoss:
+    """What each block loses of those from one number to another, both included."""
+
+    first: int
+    last: int
+    loss: Loss
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDomain:
+    """The declared blocks.
+
+    Attributes:
+        column: The name of their column.
+        values: The categories of the column in declared order; empty where it is an integer.
+        first, last: The numbers of the first block and of the last.
+        per_person_max: In how many blocks one person may be.
+    """
+
+    column: str
+    values: tuple[str, ...]
+    first: int
+    last: int
+    per_person_max: int
+
+    @property
+    def count(self) -> int:
+        """How many blocks are declared."""
+        return self.last - self.first + 1
+
+    def value(self, number: int) -> BlockValue:
+        """The column's value that a number stands for."""
+        return self.values[number] if self.values else number
+
+    def everywhere(self, loss: Loss) -> tuple[BlockLoss, ...]:
+        """The same loss of every declared block."""
+        return () if loss.is_nothing else (BlockLoss(self.first, self.last, loss),)
+
+    def extends(self, before: "BlockDomain") -> bool:
+        """Whether every block keeps its number and all that were declared still are."""
+        return self.agrees(before) and self.last >= before.last
+
+    def agrees(self, other: "BlockDomain") -> bool:
+        """Whether two datasets of one population may have these blocks: no number stands for two values."""
+        shorter = min(len(self.values), len(other.values))
+        same = (self.column, self.per_person_max, self.first, bool(self.values)) == (
+            other.column, other.per_person_max, other.first, bool(other.values),
+        )  # fmt: skip
+        return same and self.values[:shorter] == other.values[:shorter]
+
+    def described(self, losses: Iterable[BlockLoss]) -> "ChargedBlocks":
+        """Losses by block, as quotes and releases say them."""
+        charged = tuple(
+            BlockCharge(
+                first=self.value(one.first), last=self.value(one.last), blocks=one.last - one.first + 1, loss=one.loss
+            )
+            for one in losses
+        )
+        return ChargedBlocks(column=self.column, per_person_max=self.per_person_max, charged=charged)
+
+
+class BlockCharge(ContractModel):
+    """What each block loses of those from one value to another, both included."""
+
+    first: BlockValue
+    """The value of the first block."""
+    last: BlockValue
+    """The value of the last block; equal to `first` where it is one block."""
+    blocks: int
+    """How many blocks these are."""
+    loss: Loss
+    """What each of them loses."""
+
+
+class ChargedBlocks(ContractModel):
+    """What a request is charged to each block of people; blocks that are not listed are charged nothing."""
+
+    column: str
+    """The column whose values are the blocks."""
+    per_person_max: int
+    """In how many blocks one person may be."""
+    charged: tuple[BlockCharge, ...]
+    """Ranges of blocks, ascending, none of which overlap, and what each block of a range loses."""
+
+    @property
+    def person_loss(self) -> Loss:
+        """What one person loses at most: the sum of the largest losses of as many blocks as a person may be in."""
+        left, total = self.per_person_max, NO_LOSS
+        for one in sorted(self.charged, key=lambda one: _size(one.loss), reverse=True):
+            taken = min(left, one.blocks)
+            total, left = total + one.loss * taken, left - taken
+        return total
+
+
+class BlockBalance(ContractModel):
+    """What is left in each block of those from one value to another, both included."""
+
+    first: BlockValue
+    """The value of the first block."""
+    last: BlockValue
+    """The value of the last block; equal to `first` where it is one block."""
+    blocks: int
+    """How many blocks these are."""
+    spent: Loss
+    """What the auditor was charged about each of them."""
+    spendable: Loss
+    """What the auditor's limit and the population's cap both have left for each of them."""
+
+
+class BlockBalances(ContractModel):
+    """An auditor's account block by block: newest first, blocks of equal balances as one."""
+
+    column: str
+    """The column whose values are the blocks."""
+    per_person_max: int
+    """In how many blocks one person may be."""
+    balances: tuple[BlockBalance, ...]
+    """The newest ranges of blocks."""
+    more: bool
+    """Whether there are older ranges that are not listed."""
+
+
+def _size(loss: Loss) -> tuple[int, int]:
+    return (loss.epsilon_nano if loss.rho_nano is None else loss.rho_nano), loss.delta_nano
+
+
+def largest(losses: Sequence[BlockLoss], nothing: Loss) -> Loss:
+    """The most that any block loses, ε and δ each; `nothing`, in the account's terms, where no block loses anything."""
+    found = nothing
+    for one in losses:
+        found = found.larger(one.loss)
+    return found

@@ -1,0 +1,211 @@
+"""Blocks of people, through the real service on both stores: new people bring new budget (spec 10 §4)."""
+
+import io
+import sqlite3
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from testing.holders import TestedHolder
+
+pytestmark = pytest.mark.usefixtures("coarse_chances")
+
+MONTHS = [f"{year}-{month:02}" for year in (2026, 2027, 2028) for month in range(1, 13)]
+DECLARATION: dict[str, Any] = {
+    "person_key": "id",
+    "cap": {"epsilon": "1", "delta": "0"},
+    "records_max": 1000,
+    "columns": [
+        {"name": "month", "type": "category", "categories": MONTHS},
+        {"name": "granted", "type": "boolean"},
+        {"name": "sex", "type": "category", "categories": ["Female", "Male"], "sensitive": True},
+    ],
+    "blocks": {"column": "month"},
+}
+
+
+def loans(*months: int, people: int = 5, again: str = "") -> bytes:
+    """Some applicants of each of some months; `again` is another record's key and month, as CSV."""
+    lines = io.StringIO()
+    lines.write("id,month,granted,sex\n")
+    for month in months:
+        for person in range(people):
+            lines.write(f"p{month}-{person},{MONTHS[month]},{str(person % 2 == 0).lower()},Female\n")
+    lines.write(again)
+    return lines.getvalue().encode()
+
+
+def audit(*months: int, epsilon: str = "0.5") -> dict[str, Any]:
+    """Who was granted a loan and who was not, in some months or in all."""
+    where = [{"column": "month", "op": "in", "values": [MONTHS[month] for month in months]}] if months else []
+    cells = [
+        {"id": str(granted), "all_of": [*where, {"column": "granted", "op": "eq", "value": granted}]}
+        for granted in (True, False)
+    ]
+    return {
+        "sensitive": ["sex"],
+        "batches": [{"name": "loans", "mechanism": {"name": "laplace"}, "epsilon": epsilon, "cells": cells}],
+    }
+
+
+def opened(holder: TestedHolder, **changes: Any) -> TestedHolder:
+    limit = {"epsilon": "1"}
+    for answer in (
+        holder.admin("PUT", "/datasets/loans", json={**DECLARATION, **changes}),
+        holder.load(loans(*range(36)), "loans"),
+        holder.admin("PUT", "/datasets/loans/budgets/ADR", json=limit),
+    ):
+        assert answer.status_code == 200, answer.text
+    return holder
+
+
+def test_36_monthly_audits_fit_under_one_cap(holder: TestedHolder) -> None:
+    """Each month's audit takes half of that month's cap, so every month has room for two; the third is refused."""
+    opened(holder)
+
+    answers = [holder.release(audit(month), dataset="loans") for month in range(36)]
+
+    assert [answer.status_code for answer in answers] == [201] * 36
+    assert holder.release(audit(), dataset="loans").status_code == 201  # everybody, the second half of each month
+    refused = holder.release(audit(7, epsilon="0.001"), dataset="loans")
+    assert refused.status_code == 403
+    assert refused.json()["blocks"] == "month 2026-08"
+    assert holder.spent(dataset="loans") == "1"
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_unrestricted_cells_are_charged_to_every_declared_block(sqlite_holder: TestedHolder) -> None:
+    """A quote lists ranges of blocks; batches about different months cost one person the largest of them."""
+    opened(sqlite_holder)
+    both = audit(3)
+    both["batches"].append({**audit(4, 5, epsilon="0.25")["batches"][0], "name": "later"})
+
+    quoted = sqlite_holder.auditor("POST", "/datasets/loans/quotes", json=both).json()
+    everybody = sqlite_holder.auditor("POST", "/datasets/loans/quotes", json=audit()).json()
+
+    assert quoted["charge"]["epsilon"] == "0.5"
+    assert [(one["first"], one["last"], one["loss"]["epsilon"]) for one in quoted["blocks"]["charged"]] == [
+        ("2026-04", "2026-04", "0.5"), ("2026-05", "2026-06", "0.25"),
+    ]  # fmt: skip
+    assert [(one["first"], one["last"], one["blocks"]) for one in everybody["blocks"]["charged"]] == [
+        ("2026-01", "2028-12", 36)
+    ]
+
+
+def test_budgets_are_shown_by_block(sqlite_holder: TestedHolder) -> None:
+    """Newest blocks first; what is left in every block is said beside it."""
+    opened(sqlite_holder)
+    sqlite_holder.release(audit(7), dataset="loans")
+
+    budget = sqlite_holder.auditor("GET", "/datasets/loans/budget").json()
+
+    assert (budget["spent"]["epsilon"], budget["remaining"]["epsilon"]) == ("0.5", "0.5")
+    assert [
+        (one["first"], one["last"], one["spent"]["epsilon"], one["spendable"]["epsilon"])
+        for one in budget["blocks"]["balances"]
+    ] == [("2026-09", "2028-12", "0", "1"), ("2026-08", "2026-08", "0.5", "0.5"), ("2026-01", "2026-07", "0", "1")]
+
+
+def test_a_person_stays_in_their_blocks_for_ever(sqlite_holder: TestedHolder) -> None:
+    """Who was taken away cannot come back in another block, in any dataset of the population; lines stay at home."""
+    holder = opened(sqlite_holder)
+    elsewhere = {**DECLARATION, "population": "loans"}
+    assert holder.admin("PUT", "/datasets/others", json=elsewhere).status_code == 200
+    assert holder.load(loans(1, 2), "loans").status_code == 200  # those of the first month are taken away
+
+    for dataset in ("loans", "others"):
+        refused = holder.load(loans(1, 2, again="p0-3,2026-02,true,Male\n"), dataset)
+        assert refused.status_code == 422
+        assert "p0-3" not in refused.text
+        assert "11" not in refused.text
+    assert holder.load(loans(1, 2, again="p0-3,2026-01,true,Male\n"), "others").status_code == 200
+
+    listed = sorted((holder.settings.home / "refused-loads").iterdir())
+    assert len(listed) == 2
+    assert [path.read_text().splitlines()[1:] for path in listed] == [["11"], ["11"]]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in listed)
+
+
+def test_two_blocks_for_one_person(sqlite_holder: TestedHolder) -> None:
+    """Where a person may be in two blocks, a changed record's old block and new block both count."""
+    holder = opened(sqlite_holder, blocks={"column": "month", "per_person_max": 2}, relation="replace")
+
+    assert holder.load(b"id,month,granted,sex\np0-0,2026-05,true,Male\n", "loans").status_code == 200
+    assert holder.load(b"id,month,granted,sex\np0-0,2026-06,true,Male\n", "loans").status_code == 422
+
+
+def test_blocks_can_only_grow(sqlite_holder: TestedHolder) -> None:
+    """New values come behind the others; nothing else about blocks changes once there are records."""
+    holder = opened(sqlite_holder)
+
+    def declared(**changes: Any) -> int:
+        return holder.admin("PUT", "/datasets/loans", json={**DECLARATION, **changes}).status_code
+
+    def with_months(*months: str) -> list[dict[str, Any]]:
+        return [{**DECLARATION["columns"][0], "categories": list(months)}, *DECLARATION["columns"][1:]]
+
+    assert declared(blocks={"column": "month", "per_person_max": 2}) == 409
+    assert declared(blocks=None) == 409
+    assert declared(columns=with_months(*MONTHS[1:])) == 409
+    assert declared(columns=with_months("2025-12", *MONTHS)) == 409
+    assert declared(columns=with_months(*MONTHS, "2029-01")) == 200
+    assert holder.release(audit(), dataset="loans").status_code == 409  # until records of the new declaration are there
+    assert holder.load(loans(0), "loans").status_code == 200
+    assert holder.admin("PUT", "/datasets/others", json={**DECLARATION, "population": "loans", "blocks": None}).is_error
+
+
+def test_what_is_about_future_blocks_is_refused(sqlite_holder: TestedHolder) -> None:
+    """No watch, merge or look at overlaps where losses are added up by block."""
+    holder = opened(sqlite_holder)
+    watch = {
+        "sensitive": ["sex"], "verdict": "meets", "threshold": "0.8", "epsilon": "0.5", "margin": 10,
+        "favourable": {"id": "yes", "all_of": [{"column": "granted", "op": "eq", "value": True}]},
+        "unfavourable": {"id": "no", "all_of": [{"column": "granted", "op": "eq", "value": False}]},
+    }  # fmt: skip
+
+    refused = holder.auditor("POST", "/datasets/loans/watches", json=watch)
+
+    assert refused.status_code == 422
+    assert "block" in refused.text
+    for path, body in (
+        ("/populations/register/merge", {"population": "loans"}),
+        ("/populations/overlaps", {"population": "register", "other": "loans"}),
+    ):  # fmt: skip
+        answer = holder.admin("POST", path, json=body)
+        assert answer.status_code == 409
+        assert "block" in answer.text
+
+
+def test_changed_sums_are_found(sqlite_holder: TestedHolder) -> None:
+    """Sums by block that do not follow from the charges break verification, as balances do."""
+    holder = opened(sqlite_holder)
+    holder.release(audit(3), dataset="loans")
+    with closing(sqlite3.connect(holder.settings.database_url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("UPDATE block_losses SET highest_epsilon_nano = 0 WHERE level = 0")
+        connection.commit()
+
+    found = holder.admin("POST", "/ledger/verify").json()
+
+    assert not found["intact"]
+    assert "by block" in found["reason"]
+
+
+def test_racing_requests_overspend_no_block(holder: TestedHolder) -> None:
+    """Many requests at once about overlapping months: no block is charged more than the cap."""
+    opened(holder)
+    bodies = [audit(first, first + 1, epsilon="0.2") for first in range(4) for _ in range(6)]
+    bodies = [{**body, "draw": number + 1} for number, body in enumerate(bodies)]
+
+    with ThreadPoolExecutor(12) as threads:
+        answers = list(threads.map(lambda body: holder.release(body, dataset="loans"), bodies))
+
+    spent: defaultdict[str, int] = defaultdict(int)
+    for body, answer in zip(bodies, answers, strict=True):
+        assert answer.status_code in (201, 403)
+        for month in body["batches"][0]["cells"][0]["all_of"][0]["values"]:
+            spent[month] += answer.status_code == 201
+    assert max(spent.values()) == 5
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
