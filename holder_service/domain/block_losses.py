@@ -217,7 +217,7 @@ class BlockSums:
         """
         charged = detail.get("blocks")
         if self.has_blocks(population) != (charged is not None):
-            raise ImplausibleBlocks("does not say by block what it charges, or says it where there are no blocks")
+            raise ImplausibleBlocks("does not state its charge by block, or states it for a population without blocks")
         if charged is None:
             return None
         losses = tuple(

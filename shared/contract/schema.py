@@ -194,7 +194,7 @@ def _instead_of_key(people: str | None, info: ValidationInfo) -> str | None:
     if "person_key" in info.data and (info.data["person_key"] is None) == (people is None):
         raise ValueError(
             "Name either the column that identifies a person (person_key) or, of an aggregate table, the one that "
-            "says how many people each of its rows stands for (people): such a row has nobody's key."
+            "says how many people each of its rows stands for (people). Such a row does not have a person's key."
         )
     return people
 
@@ -236,9 +236,7 @@ class Schema(RequestModel):
             self._check_shares(names)
         if self.blocks is not None:
             if self.is_aggregate:
-                raise ValueError(
-                    "blocks: an aggregate table has no person keys to count a person's blocks by; leave them out."
-                )
+                raise ValueError("blocks: an aggregate table does not have person keys to count by. Leave them out.")
             if self.shares is not None:
                 raise ValueError("blocks: a dataset with shares cannot have blocks; leave out `blocks` or `shares`.")
             self._check_blocks(self.blocks)
@@ -257,7 +255,7 @@ class Schema(RequestModel):
             if column.randomised_response is not None:
                 raise ValueError(f"Column {name!r}: its reports would be shared without noise. Leave out shares.")
             if not column.group_values:
-                raise ValueError(f"Column {name!r} has no finite list of values to share: declare bands_from.")
+                raise ValueError(f"Column {name!r} does not have a finite list of values to share. Declare bands_from.")
         if (groups := self.group_count(self.sensitive)) > GROUPS_MAX:
             raise ValueError(
                 f"The sensitive columns make {groups} groups, missing values included, and at most {GROUPS_MAX} are "
