@@ -32,7 +32,7 @@ from auditor_client.audits.questioning import NOT_COUNTED, Questioning, Step, su
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.training import Trainer, TrainingResult
 from auditor_client.audits.watching import WatchedVerdict, WatchKeeper, watch_of
-from auditor_client.errors import NotFound, QuestionRefused
+from auditor_client.errors import HolderLied, NotFound, QuestionRefused
 from auditor_client.exchange.calls import HttpClient
 from auditor_client.exchange.charged import Exchange
 from auditor_client.exchange.columns import LinkedColumn, LinkedColumns, send_values
@@ -40,6 +40,7 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.ledger_log import RequiredWitnesses
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.sessions import shown_by
+from auditor_client.exchange.two_holders import second_receipts
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
@@ -67,6 +68,7 @@ class Auditor:
         about: About = NOTHING,
         http: HttpClient | None = None,
         on_step: Step = lambda _: None,
+        holders: Sequence[str | tuple[str, str]] = (),
         **given: Unpack[Given],
     ) -> None:
         """Prepare; nothing is sent yet. What is left out comes from the environment (`settings`).
@@ -77,6 +79,8 @@ class Auditor:
             about: Who audits and who writes reports; by default AUDITOR_ORGANISATION and AUDITOR_AUTHOR.
             http: For a certificate authority or a proxy of your own.
             on_step: Called with a few words before each step of the work.
+            holders: Instead of `holder_url`, the addresses of two holders that have one half of a register each; or
+                pairs of address and key. Keys that are left out come from AUDITOR_API_KEY and AUDITOR_SECOND_API_KEY.
             given: Further settings, by name (`settings.Given`).
 
         Raises:
@@ -85,15 +89,19 @@ class Auditor:
         unknown = given.keys() - Given.__annotations__.keys()
         if unknown:
             raise TypeError(f"Auditor takes no {min(unknown)!r}.")
-        settings = load_settings({"holder_url": holder_url, "api_key": api_key, **given}, os.environ)
-        self._holder = HolderClient(
-            http,
-            url=settings.holder_url,
-            key=shown_by(settings),
-            allow_plain_http=settings.allow_plain_http,
-            purpose=settings.asked_for,
-            wait_approval_s=settings.wait_approval,
-        )
+        flags = {"holder_url": holder_url, "api_key": api_key, **given, **_of_holders(holders)}
+        settings = load_settings(flags, os.environ)
+        reached: dict[str, Any] = {
+            "allow_plain_http": settings.allow_plain_http,
+            "purpose": settings.asked_for,
+            "wait_approval_s": settings.wait_approval,
+        }
+        self._holder = HolderClient(http, url=settings.holder_url, key=shown_by(settings), **reached)
+        self._second = None
+        if settings.second_holder_url is not None and settings.second_api_key is not None:
+            key = settings.second_api_key.get_secret_value()
+            second = HolderClient(http, url=settings.second_holder_url, key=key, **reached)
+            self._second = Exchange(second, second_receipts(Receipts(settings.receipts)), on_step)
         self._receipts = Receipts(settings.receipts)
         self._witnesses = RequiredWitnesses(*settings.trusted_witnesses)
         self._linked = LinkedColumns(settings.receipts)
@@ -101,14 +109,15 @@ class Auditor:
         about = about.over(made(About, {"organisation": settings.organisation, "author": settings.author}))
         self._questioning = Questioning(self._linked, on_step)
         self._exchange = Exchange(self._holder, self._receipts, on_step)
-        self._answering = Answering(self._exchange, Notes(settings.receipts, Note), about)
+        self._answering = Answering(self._exchange, Notes(settings.receipts, Note), about, self._second)
 
     @classmethod
     def from_settings(cls, settings: AuditorSettings, *, on_step: Step = lambda _: None) -> Self:
         """An auditor with settings that `load_settings` returned."""
         by = {"organisation": settings.organisation, "author": settings.author}
         given = {name: value for name, value in settings if name in {"holder_url", *Given.__annotations__}}
-        given["api_key"] = settings.api_key.get_secret_value() if settings.api_key else None
+        for name, key in (("api_key", settings.api_key), ("second_api_key", settings.second_api_key)):
+            given[name] = None if key is None else key.get_secret_value()
         return cls(**given, about=made(About, by), on_step=on_step)
 
     @property
@@ -117,8 +126,10 @@ class Auditor:
         return self._receipts
 
     def close(self) -> None:
-        """Close the connections to the holder."""
+        """Close the connections to the holder, or to both."""
         self._holder.close()
+        if self._second is not None:
+            self._second.holder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -316,6 +327,10 @@ class Auditor:
         file = linked_file(data, description, made(LinkRequest, keywords) if request is None else request)
         self._on_step(f"Sending {file.people} values")
         linked = send_values(self._holder, description.name, file.column, file.content)
+        if self._second is not None:
+            second = send_values(self._second.holder, description.name, file.column, file.content)
+            if second.id != linked.id:
+                raise HolderLied("The two holders name the same linked column differently. Report it to both.")
         self._linked.keep(description.name, linked)
         return linked
 
@@ -520,7 +535,11 @@ class Auditor:
             HolderLied: The holder's keys are not the pinned ones.
         """
         self._on_step("Checking the receipts")
-        return check_receipts(self._receipts, self._holder, self._witnesses)
+        found = check_receipts(self._receipts, self._holder, self._witnesses)
+        if self._second is None or not self._second.receipts.directory.is_dir():
+            return found
+        other = check_receipts(self._second.receipts, self._second.holder)
+        return replace(found, checks=(*found.checks, *other.checks), fault=found.fault or other.fault)
 
     def _rehearsal(self, real: DatasetDescription) -> DatasetDescription:
         """The rehearsal of a dataset."""
@@ -545,3 +564,21 @@ class Auditor:
         if dataset is None:
             raise QuestionRefused("Name the `dataset`; `Auditor.datasets` lists them.")
         return self._holder.dataset(dataset)
+
+
+def _of_holders(holders: Sequence[str | tuple[str, str]]) -> dict[str, str | None]:
+    """The settings of one or two holders that are named by address, or by address and key.
+
+    Raises:
+        QuestionRefused: More than two are named.
+    """
+    if len(holders) > 2:
+        raise QuestionRefused("A register is shared by two holders: name two.")
+    settings: dict[str, str | None] = {}
+    names = (("holder_url", "api_key"), ("second_holder_url", "second_api_key"))
+    for (url_name, key_name), holder in zip(names, holders, strict=False):
+        url, key = (holder, None) if isinstance(holder, str) else holder
+        settings[url_name] = url
+        if key is not None:
+            settings[key_name] = key
+    return settings

@@ -37,6 +37,14 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "AUDITOR_API_KEY", "Your key. Required, unless a file of it or a sign-in (`auditor login`) replaces it."
     ),
     "api_key_file": Setting("AUDITOR_API_KEY_FILE", "A file whose only text is your key."),
+    "second_holder_url": Setting(
+        "AUDITOR_SECOND_HOLDER_URL",
+        "The address of the second holder, if each of two has one half of a register ([two holders](two-holders.md)).",
+    ),
+    "second_api_key": Setting(
+        "AUDITOR_SECOND_API_KEY", "Your key at the second holder. The first holder's key is never sent to it."
+    ),
+    "second_api_key_file": Setting("AUDITOR_SECOND_API_KEY_FILE", "A file with your key at the second holder."),
     "token_file": Setting(
         "AUDITOR_TOKEN_FILE",
         "A file with a token of the holder's identity provider, read again at each call; instead of a key.",
@@ -98,6 +106,8 @@ class Given(TypedDict, total=False):
     """Settings that a program may give by name; what is left out, or None, comes from the environment.
 
     Attributes:
+        second_holder_url: Where the second holder is, if each of two has one half of a register.
+        second_api_key: The auditor's key at the second holder.
         token_file: A file with a token of the holder's identity provider, instead of a key; read again at each call.
         state: The private folder of sign-ins; by default "~/.local/state/pafer".
         receipts: Directory of the receipts; by default "receipts" here.
@@ -109,6 +119,8 @@ class Given(TypedDict, total=False):
         witnesses_needed: How many of them have to have cosigned; by default more than half of them.
     """
 
+    second_holder_url: str | None
+    second_api_key: str | None
     token_file: Path | str | None
     state: Path | str | None
     receipts: Path | str | None
@@ -130,6 +142,8 @@ class AuditorSettings(BaseModel):
 
     holder_url: str
     api_key: SecretStr | None = None
+    second_holder_url: str | None = None
+    second_api_key: SecretStr | None = None
     token_file: Path | None = None
     oidc_issuer: str | None = None
     oidc_audience: str | None = None
@@ -218,11 +232,32 @@ def load_settings(
     if "api_key" in values:
         values["api_key"] = SecretStr(_key(values["api_key"]))
     values.pop("api_key_file", None)
+    _settle_second(values)
     try:
         return AuditorSettings(**values)
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
         raise SettingsRefused(f"{SETTINGS[name].variable} ({name}) {_TAKES.get(name, 'is a text.')}") from error
+
+
+def _settle_second(values: dict[str, Any]) -> None:
+    """Read the key at the second holder, if there is one; the first holder's is not sent there.
+
+    Raises:
+        SettingsMissing: There is a second holder, and no key for it.
+        SettingsRefused: The key or its file cannot be used.
+    """
+    file = values.pop("second_api_key_file", None)
+    if file is not None and "second_api_key" not in values:
+        values["second_api_key"] = _read(Path(str(file)), _KEY_FILE_BYTES_MAX).strip()
+    if "second_api_key" in values:
+        values["second_api_key"] = SecretStr(_key(values["second_api_key"]))
+    elif "second_holder_url" in values:
+        raise SettingsMissing(
+            "The key at the second holder is not set, and the first holder's key is not sent there. Give "
+            f"`second_api_key`, or set {SETTINGS['second_api_key'].variable} or "
+            f"{SETTINGS['second_api_key_file'].variable}."
+        )
 
 
 def _first_of_each(sources: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:

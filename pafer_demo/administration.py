@@ -41,6 +41,31 @@ def prepare(url: str, admin_key: str, data: OpenData, *, budget: str) -> str:
     return key
 
 
+def prepare_half(url: str, admin_key: str, data: OpenData, half: Path, *, party: int, budget: str) -> str:
+    """Declare a dataset that two holders share, load one half, open an auditor's account and grant it a budget.
+
+    Args:
+        url, admin_key, data: As for `prepare`; of the records nothing is read.
+        half: The file of this party, which `holder split` wrote.
+        party: 1 or 2.
+        budget: The auditor's ε.
+
+    Raises:
+        DemoFailed: The holder refused, in its own words.
+    """
+    headers = {"Authorization": f"Bearer {admin_key}"}
+    declaration = data.declaration.model_dump(mode="json", exclude_none=True)
+    shared = {"relation": "sensitive_attribute", "shares": {"party": party}, "cap": CAP, "records_max": RECORDS_MAX}
+    with httpx.Client(base_url=url, headers=headers, timeout=120, trust_env=False) as http, half.open("rb") as file:
+        path = f"/v1/admin/datasets/{data.name}"
+        _call(http, "PUT", path, json={**declaration, **shared})
+        _call(http, "PUT", f"{path}/records", content=file, headers={"Content-Type": "application/vnd.apache.parquet"})
+        account = _call(http, "POST", "/v1/admin/auditors", json={"name": AUDITOR})
+        _call(http, "PUT", f"{path}/budgets/{AUDITOR}", json={"epsilon": budget, "delta": "0"})
+    key: str = account["key"]
+    return key
+
+
 def _load(http: httpx.Client, path: str, data: OpenData) -> None:
     with tempfile.TemporaryDirectory() as folder:
         records = Path(folder) / "records.csv"

@@ -23,7 +23,7 @@ START_S_MAX: Final = 300.0
 STOP_S_MAX: Final = 15.0
 LOG_ORIGIN: Final = "demo.example/ledger"
 WITNESS: Final = "demo.example/witness"
-_HOLDER: Final = Path(sysconfig.get_path("scripts")) / "holder"
+HOLDER: Final = Path(sysconfig.get_path("scripts")) / "holder"
 
 
 class DemoFailed(Exception):
@@ -70,7 +70,7 @@ def running_holder(
     host: str = "127.0.0.1",
     port: int | None = None,
     log: IO[bytes] | None = None,
-    program: Path = _HOLDER,
+    program: Path = HOLDER,
 ) -> Iterator[HolderProcess]:
     """Run `holder serve` for as long as the context lasts.
 
@@ -111,7 +111,7 @@ def running_witness(home: Path, environment: Mapping[str, str], *, log: IO[bytes
     origin = settings.log_origin or ""
     folder.add(origin, tuple(keys.load(key_id).note_key(origin).verifier for key_id in keys.ids()))
     port = _free_port()
-    command = [str(_HOLDER), "witness", "serve", "--home", str(home), "--port", str(port)]
+    command = [str(HOLDER), "witness", "serve", "--home", str(home), "--port", str(port)]
     with _running(command, port, ready="", environment={}, log=log) as started:
         yield Witness(started.url, key)
 

@@ -22,6 +22,7 @@ from auditor_client.exchange.charged import Exchange
 from auditor_client.exchange.client_kind import RequestContext
 from auditor_client.exchange.client_kinds import PLANS, PricedPlan
 from auditor_client.exchange.columns import require_ready
+from auditor_client.exchange.two_holders import TwoHolders, require_halves
 from auditor_client.findings.about import About
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, Notes
@@ -50,8 +51,9 @@ class PreparedQuestion:
 class Answering:
     """Has questions answered: from the receipts of one directory, or by one holder."""
 
-    def __init__(self, exchange: Exchange, notes: Notes[Note], about: About) -> None:
+    def __init__(self, exchange: Exchange, notes: Notes[Note], about: About, second: Exchange | None = None) -> None:
         self._exchange = exchange
+        self._second = second
         self._notes = notes
         self._about = about
         self._on_step = exchange.on_step
@@ -101,12 +103,15 @@ class Answering:
         (question, data), answer = (prepared.posed.question, prepared.posed.data), prepared.answer
         receipts = self._exchange.receipts
         if isinstance(answer, StoredAnswer):
-            receipts.pin(self._exchange.holder.keys())  # a holder whose key changed is noticed here too
+            for exchange in (self._exchange, *([] if self._second is None else [self._second])):
+                exchange.receipts.pin(exchange.holder.keys())  # a holder whose key changed is noticed here too
             stored = answer
         else:
             repeated = asked_before(receipts, question, prepared.posed.auditor)
             self._on_step("Waiting for the answer")
-            stored = replace(StoredAnswer.of(self._exchange.charged(answer)), repeated=repeated)
+            both = self._both(question)
+            kept = (self._exchange.charged(answer),) if both is None else both.answered(answer)
+            stored = replace(StoredAnswer.of(*kept), repeated=repeated)
         stored = replace(stored, supports=prepared.supports, others=before)
         if asking.own.join:
             stored = replace(
@@ -137,11 +142,15 @@ class Answering:
         Raises:
             QuestionRefused: The holder would charge something else.
         """
-        for held in question.source.columns:
-            require_ready(self._exchange.holder, question.dataset.name, held, self._on_step)
+        both = self._both(question)
+        for exchange in (self._exchange,) if both is None else (both.first, both.second):
+            for held in question.source.columns:
+                require_ready(exchange.holder, question.dataset.name, held, self._on_step)
         refined = refined_release(self._exchange.receipts, question.plan)
         context = RequestContext(question.dataset, auditor, question.schema, refined)
         priced = self._exchange.priced(PLANS, question.plan, context)
+        if both is not None:
+            both.priced(priced)
         quote = priced.quote
         before = charged_before(question.plan, None if refined is None else refined.plan)
         pairs = list(zip(question.plan.batches, quote.batches, strict=True))
@@ -158,6 +167,22 @@ class Answering:
             f"{loss_words(meant)}: it does not find the model's rules disjoint. Nothing was spent. Lower epsilon, or "
             "report it to the holder's administrator."
         )
+
+    def _both(self, question: Question) -> TwoHolders | None:
+        """Both holders of a shared register; None where one holder has the values.
+
+        Raises:
+            QuestionRefused: The dataset is shared and one holder is named, or the reverse. Nothing was spent.
+        """
+        if question.dataset.shares is None and self._second is None:
+            return None
+        if self._second is None:
+            raise QuestionRefused(
+                f"Dataset {question.dataset.name!r} is shared by two holders, and one alone cannot answer. Name both "
+                "(`holders`). Nothing was spent."
+            )
+        require_halves(question.dataset, self._second.holder.dataset(question.dataset.name))
+        return TwoHolders(self._exchange, self._second)
 
     def _budget_now(self, dataset: str) -> Budget | None:
         """The account after an audit; None if the holder does not answer: the finding does not depend on it."""

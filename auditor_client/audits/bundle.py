@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from auditor_client.audits.bundle_files import EvidenceCheck, member
 from auditor_client.audits.bundle_readme import readme
-from auditor_client.audits.evidence import PARTS, of_audit, of_training
+from auditor_client.audits.evidence import PARTS, SECOND_KEYS, of_audit, of_training, second_keys
 from auditor_client.audits.kept_trainings import KeptTraining
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError, ReceiptsDamaged
@@ -34,6 +34,7 @@ from auditor_client.exchange.ledger_log import (
     first_difference,
 )
 from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.two_holders import second_receipts
 from auditor_client.exchange.verification import signed
 from auditor_client.findings.rehearsals import require_alike
 from shared.kinds.bundles import (
@@ -107,6 +108,8 @@ def write_bundle(
     for one in evidence[1:]:
         require_alike(evidence[0].note.dataset, one.note.dataset, "One bundle is written")
     files: dict[str, bytes] = {KEYS: receipts.pinned().model_dump_json(indent=2).encode()}
+    if any(one.seconds for one in evidence):
+        files[SECOND_KEYS] = second_receipts(receipts).pinned().model_dump_json(indent=2).encode()
     log = LogFolder(receipts.directory).saved()
     if log is not None:
         files |= {LOG_CHECKPOINT: str(log.note).encode(), LOG_ENTRIES: log.entries}
@@ -161,7 +164,7 @@ def check_bundle(
     return BundleReport(
         by_member=checks,
         faults=faults or tuple(_readme_faults(files, checks)),
-        fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted.keys),
+        fingerprints=tuple(f"{key.id} {key.public_key}" for key in (*trusted.keys, *second_keys(files).keys)),
         log=None if faults else _checked_log(files, trusted, witnesses),
     )
 

@@ -23,6 +23,7 @@ from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.client_kind import RequestContext
 from auditor_client.exchange.client_kinds import TRAININGS
 from auditor_client.exchange.receipts import KeptAnswer
+from auditor_client.exchange.two_holders import FOLDER, other_half
 from auditor_client.exchange.verification import ReleaseT
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.notes import Note, NoteT, SavedNote, read_note
@@ -35,6 +36,8 @@ from shared.kinds.trainings import TrainingQuote, TrainingRelease
 from shared.wire.canonical import sha256_name
 
 _FIGURES, _REPORT, _MODEL = "figures/{}.json", "reports/{}.html", "models/{}.json"
+SECOND_KEYS: Final = f"{FOLDER}/keys.json"
+_SECOND_RECEIPTS: Final = f"{FOLDER}/receipts/"
 _Recomputed = tuple[Shown, dict[str, Any]]
 """What is made again: the result, and its figures in the form that the bundle has."""
 
@@ -84,6 +87,7 @@ class Evidence:
 
     Attributes:
         receipts: The files of the answers that it rests on.
+        seconds: Likewise, of the second holder, where each has a half.
         shown: The result.
         model: The model's file; None where the note has the model.
     """
@@ -93,6 +97,7 @@ class Evidence:
     receipts: tuple[Path, ...]
     shown: Shown
     model: bytes | None = None
+    seconds: tuple[Path, ...] = ()
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Its files, with their names in the bundle.
@@ -103,6 +108,8 @@ class Evidence:
         name = self.note.file_name
         for receipt in self.receipts:
             yield f"receipts/{receipt.name}", receipt.read_bytes()
+        for receipt in self.seconds:
+            yield f"{_SECOND_RECEIPTS}{receipt.name}", receipt.read_bytes()
         yield f"{self.note.folder}/{name}.json", self.note.model_dump_json(indent=1).encode()
         if self.model is not None:
             yield _MODEL.format(name), self.model
@@ -113,7 +120,9 @@ class Evidence:
 def of_audit(audit: AuditResult) -> Evidence:
     """An audit as evidence."""
     shown = replace(audit, stored=replace(audit.stored, repeated=False))  # no note keeps that it was asked again
-    return Evidence(AUDITS, audit.note, tuple(answer.receipt for answer in audit.stored.answers), shown)
+    answers = audit.stored.answers
+    seconds = tuple(answer.second.receipt for answer in answers if answer.second is not None)
+    return Evidence(AUDITS, audit.note, tuple(answer.receipt for answer in answers), shown, seconds=seconds)
 
 
 def of_training(training: KeptTraining) -> Evidence:
@@ -123,7 +132,7 @@ def of_training(training: KeptTraining) -> Evidence:
 
 
 def _audit_again(note: Note, files: Mapping[str, bytes], keys: SigningKeys, document: Mapping[str, Any]) -> _Recomputed:
-    stored = note.answer(lambda release: StoredAnswer.of(_answer(Release, release, files, keys)))
+    stored = note.answer(lambda release: _stored(release, files, keys))
     release = stored.release
     question = note.question()
     require(
@@ -167,6 +176,32 @@ def _training_again(
     require(sha256_name(model) == note.model, "its model's file is not the one of its note")
     require(model == again.model_text.encode(), "its model is not the one that receipt and note make")
     return again, again.to_document()
+
+
+def _stored(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> StoredAnswer:
+    """An answer of the bundle; of two holders both halves, each signed by its holder."""
+    first = _answer(Release, name, files, keys)
+    if first.release.shares is None:
+        return StoredAnswer.of(first)
+    their_keys = second_keys(files)
+    seconds = [
+        KeptAnswer.read(Release, content, Path(file), their_keys)
+        for file, content in sorted(files.items())
+        if file.startswith(_SECOND_RECEIPTS)
+    ]
+    return StoredAnswer.of(first, other_half(first.release, seconds))
+
+
+def second_keys(files: Mapping[str, bytes]) -> SigningKeys:
+    """The second holder's keys in a bundle; none where it has none.
+
+    Raises:
+        ReceiptsDamaged: They cannot be read.
+    """
+    try:
+        return SigningKeys.model_validate_json(files[SECOND_KEYS]) if SECOND_KEYS in files else SigningKeys(keys=())
+    except ValidationError as error:
+        raise ReceiptsDamaged("The second holder's keys in the bundle cannot be read.") from error
 
 
 def _answer(kind: type[ReleaseT], name: str, files: Mapping[str, bytes], keys: SigningKeys) -> KeptAnswer[ReleaseT]:

@@ -15,9 +15,10 @@ from auditor_client.asking.choice import count_variance
 from auditor_client.asking.question import Question
 from auditor_client.audits.chains import chain_of
 from auditor_client.audits.result import AuditResult, program_versions
-from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.errors import EstimationRefused, HolderLied, QuestionRefused
 from auditor_client.estimation.band_counts import BandCounts
-from auditor_client.exchange.receipts import Receipts
+from auditor_client.exchange.receipts import KeptAnswer, Receipts
+from auditor_client.exchange.two_holders import other_half, second_receipts
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import (
     RATES,
@@ -45,7 +46,15 @@ if TYPE_CHECKING:
 
 def stored_answers(receipts: Receipts) -> Iterator[StoredAnswer]:
     """The receipts of a directory whose signature holds, in the order of their names; `verify` reports the others."""
-    return map(StoredAnswer.of, receipts.answers(Release))
+    seconds: list[KeptAnswer[Release]] | None = None
+    for kept in receipts.answers(Release):
+        if kept.release.shares is None:
+            yield StoredAnswer.of(kept)
+            continue
+        seconds = list(second_receipts(receipts).answers(Release)) if seconds is None else seconds
+        if (second := other_half(kept.release, seconds)) is not None:
+            with suppress(HolderLied):
+                yield StoredAnswer.of(kept, second)
 
 
 def reusable_answer(
@@ -157,7 +166,9 @@ def _about_the_same(receipts: Receipts, question: Question, auditor: str) -> Ite
 def asked_before(receipts: Receipts, question: Question, auditor: str) -> bool:
     """Whether the very question has a receipt, so that asking it again is free."""
     name = question.plan.identity(auditor=auditor, dataset=question.dataset.name)
-    return receipts.path(name).exists()
+    if question.dataset.shares is None:
+        return receipts.path(name).exists()
+    return any(stored.receipt == receipts.path(name) for stored in stored_answers(receipts))
 
 
 def shares_cells(first: Question, second: Question) -> bool:

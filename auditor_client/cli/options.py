@@ -51,6 +51,11 @@ class Connection(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     holder_url: str | None = Field(default=None, description="The holder's address, instead of AUDITOR_HOLDER_URL.")
+    holder: tuple[str, ...] = Field(
+        default=(),
+        description="The address of a holder, instead of --holder-url. Give it twice if two holders have one half of a "
+        "register each; the key at the second comes from AUDITOR_SECOND_API_KEY.",
+    )
     key_file: Path | None = Field(default=None, description="A file with your key, instead of AUDITOR_API_KEY.")
     token_file: Path | None = Field(
         default=None, description="A file with a token of the holder's identity provider, instead of a key."
@@ -65,6 +70,19 @@ class Connection(BaseModel):
         description="How many seconds to wait for a budget officer's approval, if one is required [0; "
         "AUDITOR_WAIT_APPROVAL].",
     )
+
+    @property
+    def flags(self) -> dict[str, object]:
+        """The settings that flags give, by name.
+
+        Raises:
+            QuestionRefused: More than two holders are named.
+        """
+        if len(self.holder) > 2:
+            raise QuestionRefused("A register is shared by two holders: give --holder twice at most.")
+        given = {name: value for name, value in self if name != "holder"}
+        named = dict(zip(("holder_url", "second_holder_url"), self.holder, strict=False))
+        return {**given, **named, "api_key_file": self.key_file}
 
 
 Reaching = Annotated[Connection, Without(("asked_for", "wait_approval"))]

@@ -29,10 +29,11 @@ _progress = Console(stderr=True)
 @contextmanager
 def an_auditor(connection: Connection) -> Iterator[Auditor]:
     """An auditor for one command."""
-    flags = {**dict(connection), "api_key_file": connection.key_file}
     with (
         clear_errors(),
-        Auditor.from_settings(load_settings(flags, os.environ, connection.config), on_step=show_step) as auditor,
+        Auditor.from_settings(
+            load_settings(connection.flags, os.environ, connection.config), on_step=show_step
+        ) as auditor,
     ):
         yield auditor
 

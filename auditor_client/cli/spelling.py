@@ -62,6 +62,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     **dict.fromkeys(("epsilon", "delta", "rho", "upper", "contradictions", "draw", "refines"), Flag(panel=PRIVACY)),
     "mechanism": Flag(panel=PRIVACY, completed=CHOICES["mechanism"]),
     "features": Flag("--feature", split=False),
+    "holder": Flag(split=False),
     "audit_on": Flag(completed=datasets),
     **dict.fromkeys(("delimiter", "decimal", "encoding"), Flag(kind=str)),
     "as_json": Flag("--json"),

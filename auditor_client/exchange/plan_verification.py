@@ -20,6 +20,7 @@ def check_plan_quote(quote: Quote, plan: Plan, context: RequestContext) -> None:
         HolderLied: Naming the fault.
     """
     dataset, schema = context.dataset, context.schema
+    require(quote.shares == dataset.shares, "the quote is of another half of the register than the dataset")
     names = [batch.name for batch in plan.batches]
     require([batch.name for batch in quote.batches] == names, "the quote is for other batches")
     charge = NO_LOSS
@@ -72,6 +73,7 @@ def check_plan_release(release: Release, plan: Plan, quote: Quote, context: Requ
         HolderLied: Naming the fault.
     """
     dataset, schema, refined = context.dataset, context.schema, context.refined
+    require(release.shares == dataset.shares, "it is of another half of the register than the dataset")
     names = [batch.name for batch in plan.batches]
     require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
     charged = _charged_before(plan, refined)
@@ -111,7 +113,8 @@ def _check_counts(answered: ReleasedBatch, asked: Batch, where: str) -> None:
     require([cell.id for cell in answered.cells] == ids, f"{where}its cells are not the plan's, in the plan's order")
     width = len(answered.groups if answered.counted_groups is None else answered.counted_groups)
     for cell in answered.cells:
-        require(len(cell.counts) == width, f"{where}cell {cell.id!r} has {len(cell.counts)} counts for {width} groups")
+        counts = len(cell.counts if cell.shares is None else cell.shares)
+        require(counts == width, f"{where}cell {cell.id!r} has {counts} counts for {width} groups")
 
 
 def _nano(text: str | None) -> int | None:

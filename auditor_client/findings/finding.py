@@ -14,6 +14,8 @@ from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
 from auditor_client.exchange.receipts import KeptAnswer
+from auditor_client.exchange.two_holders import joined_release
+from auditor_client.exchange.verification import require
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.conditional import ConditionalParity
@@ -42,17 +44,27 @@ class StoredAnswer(KeptAnswer[Release]):
         repeated: Whether the very question was asked again just now, which costs nothing; notes do not keep it.
         supports: By cell id, how many people the cell applies to in the auditor's own data, if it has any.
         others: Further answers about the same people, which the figures rest on too.
+        second: The answer of a second holder, where each has a half: then `release` has the counts of both together.
     """
 
     reused: bool = False
     repeated: bool = False
     supports: Mapping[str, int] | None = field(default=None, repr=False)
     others: "tuple[StoredAnswer, ...]" = ()
+    second: KeptAnswer[Release] | None = None
 
     @classmethod
-    def of(cls, kept: KeptAnswer[Release]) -> Self:
-        """Return a kept answer by itself."""
-        return cls(kept.release, kept.document, kept.receipt, kept.key)
+    def of(cls, kept: KeptAnswer[Release], second: KeptAnswer[Release] | None = None) -> Self:
+        """Return a kept answer by itself, or the two halves of one.
+
+        Raises:
+            HolderLied: It is a half, and there is no other half that belongs to it.
+        """
+        if second is None:
+            require(kept.release.shares is None, "it is one of two halves, and the other holder's is not kept")
+            return cls(kept.release, kept.document, kept.receipt, kept.key)
+        release = joined_release(kept.release, second.release)
+        return cls(release, kept.document, kept.receipt, kept.key, second=second)
 
     @property
     def answers(self) -> "tuple[StoredAnswer, ...]":

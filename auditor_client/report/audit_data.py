@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.bands import chosen_edge
 from auditor_client.errors import AuditorError
+from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.findings import insight
 from auditor_client.findings.finding import Finding
 from auditor_client.planning.forecasts import Outlook
@@ -37,6 +38,7 @@ from auditor_client.report.subject import Subject, rehearsed_model_words, subjec
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import amounts_words, loss_words
 from shared.contract.metadata import DatasetMetadata
+from shared.kinds.releases import Release
 from shared.privacy.amounts import NANO_PER_UNIT, NO_LOSS
 from shared.wire.wording import date, figure, joined, listed, plain, said, sentence
 
@@ -307,8 +309,23 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
             ),
         )
     )
+    if finding.stored.second is not None:
+        columns = listed([*finding.question.dataset.sensitive], "or")
+        by = said("two holders, neither of which has anybody’s {columns}", columns=columns)
+        facts.append(Fact(said("Answered by"), by))
     noises = dict.fromkeys(batch.noise for answer in finding.stored.answers for batch in answer.release.batches)
     return (*facts, *(Fact(said("Noise on each count"), prose.noise_words(noise)) for noise in noises))
+
+
+def _second_receipt(second: KeptAnswer[Release]) -> tuple[Fact, ...]:
+    """What proves the second holder's half of the answer."""
+    release = second.release
+    return (
+        Fact(said("Second holder’s release"), release.id, exact=True),
+        Fact(said("Second holder’s ledger entry"), f"{release.ledger.sequence}, {release.ledger.hash}", exact=True),
+        Fact(said("Second holder’s signing key"), f"{release.key} (Ed25519) {second.key.public_key}", exact=True),
+        Fact(said("Second holder’s signature"), release.signature, exact=True),
+    )
 
 
 def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
@@ -328,9 +345,10 @@ def _central(outlook: Outlook | None) -> tuple[Fact, ...]:
 
 
 def _receipt(finding: Finding) -> tuple[Fact, ...]:
-    release = finding.release
+    release, second = finding.release, finding.stored.second
     return (
         Fact(said("Holder"), finding.holder_url, exact=True),
+        *(() if second is None else _second_receipt(second)),
         Fact(said("Release"), release.id, exact=True),
         *([] if release.plan.refines is None else [Fact(said("Refines release"), release.plan.refines, exact=True)]),
         Fact(said("Ledger entry"), f"{release.ledger.sequence}, {release.ledger.hash}", exact=True),

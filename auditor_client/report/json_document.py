@@ -100,6 +100,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         "key": finding.key.model_dump(mode="json"),
         "receipt": str(finding.receipt),
         "release": dict(finding.answer),
+        **({} if finding.stored.second is None else {"second_release": dict(finding.stored.second.document)}),
         **({"joined": [dict(other.document) for other in finding.stored.others]} if finding.stored.others else {}),
         "versions": dict(finding.versions),
     }

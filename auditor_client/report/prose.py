@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.asking.request import ADVERSE, PARITY
+from auditor_client.estimation.cell_shares import noise_reach
 from auditor_client.estimation.results import Estimate, RatioKind
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.reading import Reading
@@ -16,6 +17,7 @@ from auditor_client.report.outcome import outcome_of
 from auditor_client.report.subject import subject
 from shared.contract.meaning import meaning, statements
 from shared.privacy.noise import (
+    AdditiveNoise,
     DiscreteGaussianNoise,
     DiscreteLaplaceNoise,
     ExponentialNoise,
@@ -98,6 +100,15 @@ def level_by_itself(finding: Finding) -> str:
 
 def noise_words(noise: Noise) -> str:
     """Return how large the noise of a count is: a bound for 95 % of the counts."""
+    if isinstance(noise, AdditiveNoise) and noise.terms == 2:
+        off = _off_by(noise_reach(noise, 0.95) or 0)
+        kind = "discrete Laplace" if isinstance(noise, DiscreteLaplaceNoise) else "discrete Gaussian"
+        return said(
+            "of two holders together, each {kind} of scale {scale}: {off}",
+            kind=kind,
+            scale=plain(noise.scale, 4),
+            off=off,
+        )
     if isinstance(noise, DiscreteLaplaceNoise):
         # The chance of noise beyond ±t is 2·q^(t+1)/(1 + q), with q = exp(−1/scale); see `shared.privacy.noise`.
         q = math.exp(-1 / noise.scale)

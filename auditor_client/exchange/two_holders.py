@@ -1,0 +1,164 @@
+"""Two holders with a half of a register each: their prices have to agree, and their answers are added up (12-trust §1).
+
+Each holder is asked, verified and kept by itself, with its own keys and its own folder of receipts. One half alone says
+nothing. So nothing here is read from an answer before both are verified and found to belong together.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from auditor_client.errors import HolderLied, HolderUnavailable, QuestionRefused
+from auditor_client.exchange.charged import Exchange
+from auditor_client.exchange.client_kind import RequestContext
+from auditor_client.exchange.client_kinds import PLANS, PricedPlan
+from auditor_client.exchange.receipts import KeptAnswer, Receipts
+from auditor_client.exchange.verification import require
+from auditor_client.text import loss_words, readable
+from shared.contract.datasets import DatasetDescription
+from shared.contract.shares import joined_count
+from shared.kinds.releases import Release, ReleasedBatch, ReleasedCell
+from shared.privacy.noise import AdditiveNoise, of_two_holders
+
+FOLDER: Final = "second-holder"
+"""The folder of the second holder's receipts and keys, within that of the first, and within a bundle."""
+
+_OF_THE_HOLDER: Final = {"shares", "population", "release_quantum_ms", "metadata", "organisation", "approval"}
+"""What may differ between the two descriptions: whose half it is, and what each holder decides for itself."""
+
+
+def second_receipts(receipts: Receipts) -> Receipts:
+    """The receipts of the second holder."""
+    return Receipts(receipts.directory / FOLDER)
+
+
+def joined_release(first: Release, second: Release) -> Release:
+    """The noisy counts that two verified halves add up to, as a release like the first.
+
+    Its noise is that of both holders together. It says whose half the first was, and no signature is over its counts:
+    receipts and bundles hold both halves as they came.
+
+    Raises:
+        HolderLied: The two halves do not belong together.
+    """
+    shares = first.shares, second.shares
+    belong = shares[0] is not None and shares[1] is not None and shares[0].completes(shares[1])
+    require(belong, "the two holders answered with halves that are not the two of one split")
+    same = (first.dataset, first.version, first.relation, first.plan.document()) == (
+        second.dataset, second.version, second.relation, second.plan.document(),
+    )  # fmt: skip
+    require(same, "the two holders answered different requests")
+    batches = tuple(_joined_batch(*both) for both in zip(first.batches, second.batches, strict=True))
+    return first.model_copy(update={"batches": batches})
+
+
+def _joined_batch(first: ReleasedBatch, second: ReleasedBatch) -> ReleasedBatch:
+    alike = first.model_dump(exclude={"cells"}) == second.model_dump(exclude={"cells"})
+    require(alike and isinstance(first.noise, AdditiveNoise), "the two holders describe different noise or groups")
+    require([cell.id for cell in first.cells] == [cell.id for cell in second.cells], "the two holders' cells differ")
+    cells = tuple(
+        ReleasedCell(
+            id=one.id,
+            counts=tuple(joined_count(*words) for words in zip(one.shares or (), other.shares or (), strict=True)),
+        )
+        for one, other in zip(first.cells, second.cells, strict=True)
+    )
+    return first.model_copy(update={"noise": of_two_holders(first.noise), "cells": cells})  # type: ignore[arg-type]
+
+
+def other_half(first: Release, candidates: Iterable[KeptAnswer[Release]]) -> KeptAnswer[Release] | None:
+    """The kept answer that completes a half: of the other holder to the same plan; None if there is none."""
+    for kept in candidates:
+        second = kept.release
+        same = (second.dataset, second.version, second.plan) == (first.dataset, first.version, first.plan)
+        if same and first.shares is not None and second.shares is not None and first.shares.completes(second.shares):
+            return kept
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class TwoHolders:
+    """Has two holders answer, each with its half.
+
+    Attributes:
+        first: The exchange with the first holder, whose account is shown.
+        second: That with the other.
+    """
+
+    first: Exchange
+    second: Exchange
+
+    def priced(self, priced: PricedPlan) -> PricedPlan:
+        """The second holder's price of a plan that the first priced, if both say the same of everything.
+
+        Raises:
+            QuestionRefused: The holders do not have the two halves of one register. Nothing was spent.
+            HolderLied: A price cannot be trusted, or they differ.
+        """
+        dataset = priced.context.dataset
+        other = self.second.holder.dataset(dataset.name)
+        require_halves(dataset, other)
+        auditor = self.second.holder.budget(dataset.name).auditor
+        second = self.second.priced(PLANS, priced.request, RequestContext(other, auditor, priced.context.schema))
+        same = priced.quote.model_dump(exclude={"shares"}) == second.quote.model_dump(exclude={"shares"})
+        require(same, "the two holders do not quote the same price and noise")
+        return second
+
+    def answered(self, priced: PricedPlan) -> tuple[KeptAnswer[Release], KeptAnswer[Release]]:
+        """Have both answer, and keep both receipts. What one was charged before is not charged again.
+
+        Raises:
+            QuestionRefused: The second holder's budget does not suffice. Nothing was spent.
+            HolderUnavailable: One did not answer; asking again costs nothing where it was charged.
+            HolderLied: An answer cannot be trusted, or the halves do not belong together.
+        """
+        other = self.priced(priced)
+        left = self.second.holder.budget(other.context.dataset.name).left
+        if not (self.second.receipts.path(other.identity).exists() or other.quote.charge.fits_in(left)):
+            raise QuestionRefused(
+                f"The second holder has {loss_words(left)} left for you, and the question costs "
+                f"{loss_words(other.quote.charge)} at each holder. Nothing was spent. Ask it for more."
+            )
+        first = self.first.charged(priced)
+        try:
+            second = self.second.charged(other)
+        except HolderUnavailable as error:
+            raise HolderUnavailable(
+                f"{error} The first holder answered, and its half is kept: alone it says nothing. Ask the same again; "
+                "the first holder answers again at no cost."
+            ) from error
+        try:
+            joined_release(first.release, second.release)
+        except HolderLied as error:
+            raise HolderLied(
+                f"{error} Both answers are kept as evidence: {first.receipt} and {second.receipt}."
+            ) from error
+        return first, second
+
+
+def require_halves(first: DatasetDescription, second: DatasetDescription) -> None:
+    """Refuse two datasets that are not the two halves of one register.
+
+    Raises:
+        QuestionRefused: Naming what differs.
+    """
+    name = readable(first.name)
+    if first.shares is None or second.shares is None:
+        raise QuestionRefused(f"Dataset {name!r} is not shared at both holders. Name one holder that has the values.")
+    if first.shares.party == second.shares.party:
+        raise QuestionRefused(
+            f"Both holders have the half of party {first.shares.party} of dataset {name!r}, which says nothing. Name "
+            "the two holders of the two halves."
+        )
+    if not first.shares.completes(second.shares) or first.version != second.version:
+        raise QuestionRefused(
+            f"The holders have halves of different splits of dataset {name!r}, or versions {first.version} and "
+            f"{second.version}. Ask their administrators to load the two halves of one split, under one version number."
+        )
+    one, other = (dataset.model_dump(exclude=_OF_THE_HOLDER) for dataset in (first, second))
+    different = sorted(member for member in one if one[member] != other[member])
+    if different:
+        raise QuestionRefused(
+            f"The holders declare dataset {name!r} differently: {', '.join(different)}. Ask their administrators to "
+            "declare it alike."
+        )

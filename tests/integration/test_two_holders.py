@@ -1,0 +1,223 @@
+"""Audits of a register that two holders share: from two halves to report, note and bundle, and what is refused."""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from auditor_client import Auditor
+from auditor_client.audits.bundle import check_bundle, write_bundle
+from auditor_client.audits.history import stored_history
+from auditor_client.errors import HolderUnavailable, QuestionRefused, SettingsMissing
+from auditor_client.models.tree import Tree
+from shared.kinds.releases import Release
+from testing.holders import TestedHolder
+from testing.invented.questions import leaf, split
+from testing.registers import linked_values, register_csv
+from testing.two_holders import NAME, TwoHolders, halves_of, two_holders
+
+OLD = Tree(split("age", 40, leaf("refused", False), leaf("granted", True)))
+SAID = {
+    "en": "two holders, neither of which has anybody’s sex or origin",
+    "de": "zwei Registerhaltern, von denen keiner von irgendjemandem sex oder origin kennt",
+    "fr": "deux détenteurs du registre, dont aucun ne connaît sex ou origin de qui que ce soit",
+    "nl": "twee registerhouders, die geen van beide van iemand sex of origin kennen",
+}
+
+
+@pytest.fixture(scope="module")
+def both(set_up_holder: TestedHolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHolders]:
+    """Two holders with a half of the small register each, for all tests of this file."""
+    with two_holders(set_up_holder, tmp_path_factory.mktemp("two")) as found:
+        yield found
+
+
+def auditor_of(both: TwoHolders, receipts: Path, **given: Any) -> Auditor:
+    return Auditor(holders=[(holder.url, holder.auditor_key) for holder in both], receipts=receipts, **given)
+
+
+def spent(both: TwoHolders) -> list[float]:
+    return [float(holder.spent(dataset=NAME)) for holder in both]
+
+
+def women_and_men(tmp_path: Path) -> Path:
+    """The register without its sensitive columns: what the auditor knows of the people."""
+    lines = [",".join(line.split(",")[:5]) for line in register_csv().decode().splitlines()]
+    file = tmp_path / "known.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_an_audit_by_three_groups_has_the_noise_of_both_and_both_receipts(both: TwoHolders, tmp_path: Path) -> None:
+    before = spent(both)
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        result = auditor.audit(OLD, NAME, "origin", "2")
+
+        batch = result.release.batches[0]
+        assert batch.noise.terms == 2  # type: ignore[union-attr]
+        assert abs(sum(sum(cell.counts) for cell in batch.cells) - 300) <= 60
+        assert [now - then for now, then in zip(spent(both), before, strict=True)] == pytest.approx([2, 2])
+        assert result.stored.second is not None
+        releases = [
+            Release.model_validate_json(one.receipt.read_bytes()) for one in (result.stored, result.stored.second)
+        ]
+        assert releases[0].shares is not None
+        assert releases[1].shares is not None
+        assert releases[0].shares.completes(releases[1].shares)
+        assert auditor.verify().ok
+        assert len(auditor.verify().checks) == 2
+
+        again = auditor.audit(OLD, NAME, "origin", "2", reuse=False)
+        assert again.difference == result.difference, "asked again it is the same answer"
+    assert [now - then for now, then in zip(spent(both), before, strict=True)] == pytest.approx([2, 2])
+
+
+def test_the_page_says_that_neither_has_anybodys_sex_in_four_languages(both: TwoHolders, tmp_path: Path) -> None:
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        result = auditor.audit(OLD, NAME, "origin", "1")
+
+    for language, words in SAID.items():
+        assert words in result.to_html(language=language), language
+    document = json.loads(result.to_json())
+    assert document["release"]["shares"]["party"] == 1
+    assert document["second_release"]["shares"]["party"] == 2
+
+
+def test_of_two_groups_the_own_data_give_the_second(both: TwoHolders, tmp_path: Path) -> None:
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        result = auditor.audit(OLD, NAME, "sex", "5", supports_from=women_and_men(tmp_path))
+
+    assert result.release.batches[0].counted_groups is not None
+    assert result.parity.difference.low <= result.parity.difference.high
+
+
+def test_kept_halves_are_read_again_and_a_bundle_verifies_offline(both: TwoHolders, tmp_path: Path) -> None:
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        result = auditor.audit(OLD, NAME, "origin", "1.5")
+        reused = auditor.audit(OLD, NAME, "origin", "1")
+        [*_, kept] = stored_history(auditor.receipts).audits
+        path = write_bundle(tmp_path / "bundle.zip", [result], auditor.receipts)
+
+    assert reused.reused
+    assert kept.difference == result.difference
+    found = check_bundle(path)
+    assert found.ok, found
+    assert len(found.fingerprints) == 2
+
+    def changed(name_begins: str, path_now: Path) -> None:
+        with zipfile.ZipFile(path) as old, zipfile.ZipFile(path_now, "w") as new:
+            files = {name: old.read(name) for name in old.namelist()}
+            [name] = [name for name in files if name.startswith(name_begins)]
+            document = json.loads(files[name])
+            word = document["batches"][0]["cells"][0]["shares"][0]
+            document["batches"][0]["cells"][0]["shares"][0] = str((int(word) + 1) % 2**64)
+            files[name] = json.dumps(document).encode()
+            manifest = json.loads(files["manifest.json"])
+            manifest["files"][name] = f"sha256:{hashlib.sha256(files[name]).hexdigest()}"
+            files["manifest.json"] = json.dumps(manifest).encode()
+            for one, content in files.items():
+                new.writestr(one, content)
+
+    for begins in ("receipts/", "second-holder/receipts/"):
+        changed(begins, tmp_path / "changed.zip")
+        assert not check_bundle(tmp_path / "changed.zip").ok, begins
+
+
+def test_linked_decisions_are_sent_to_both(both: TwoHolders, tmp_path: Path) -> None:
+    values = tmp_path / "decisions.csv"
+    values.write_bytes(linked_values(register_csv()))
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        auditor.link(values, NAME, name="decided", value="value")
+        result = auditor.audit(None, NAME, "origin", "2", decision="decided", favourable="granted")
+
+    assert 0 <= result.parity.difference.low <= result.parity.difference.high <= 1
+
+
+def test_a_forecast_simulates_the_noise_of_both(both: TwoHolders, tmp_path: Path) -> None:
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        before = spent(both)
+        planned = auditor.plan(OLD, NAME, "origin", "1", people=300)
+
+    assert planned.quote.shares is not None
+    assert spent(both) == before
+
+
+def test_where_one_does_not_answer_the_other_is_not_charged_twice(
+    both: TwoHolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = spent(both)
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        second = auditor._second
+        assert second is not None
+        with monkeypatch.context() as away:
+
+            def unavailable(*_: Any) -> Any:
+                raise HolderUnavailable("The holder does not answer.")
+
+            away.setattr(second.holder, "release", unavailable)
+            with pytest.raises(HolderUnavailable, match="at no cost"):
+                auditor.audit(OLD, NAME, "origin", "0.7")
+        half_charged = spent(both)
+        result = auditor.audit(OLD, NAME, "origin", "0.7")
+
+    assert [now - then for now, then in zip(half_charged, before, strict=True)] == pytest.approx([0.7, 0])
+    assert [now - then for now, then in zip(spent(both), before, strict=True)] == pytest.approx([0.7, 0.7])
+    assert result.stored.second is not None
+
+
+def test_one_holder_alone_or_the_same_twice_is_refused_and_nothing_is_spent(both: TwoHolders, tmp_path: Path) -> None:
+    before, first = spent(both), both.first
+    asked = [
+        (Auditor(first.url, first.auditor_key, receipts=tmp_path / "one"), NAME, "shared by two holders"),
+        (auditor_of(TwoHolders(first, first), tmp_path / "twice"), NAME, "the half of party 1"),
+        (auditor_of(both, tmp_path / "values"), "register", "not shared at both"),
+    ]
+    for auditor, dataset, why in asked:
+        with auditor, pytest.raises(QuestionRefused, match=why):
+            auditor.audit(OLD, dataset, "origin", "0.1")
+    assert spent(both) == before
+
+
+def test_a_second_budget_that_does_not_suffice_costs_nothing_at_the_first(both: TwoHolders, tmp_path: Path) -> None:
+    key = both.second.open_auditor("poor", epsilon="0.1", dataset=NAME)
+    before = spent(both)
+    holders = [(both.first.url, both.first.auditor_key), (both.second.url, key)]
+    auditor = Auditor(holders=holders, receipts=tmp_path / "receipts")
+    with auditor, pytest.raises(QuestionRefused, match="second holder has"):
+        auditor.audit(OLD, NAME, "origin", "3")
+    assert spent(both) == before
+
+
+def test_the_first_holders_key_is_never_sent_to_the_second(
+    both: TwoHolders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AUDITOR_API_KEY", both.first.auditor_key)
+    with pytest.raises(SettingsMissing, match="not sent there"):
+        Auditor(holders=[both.first.url, both.second.url], receipts=tmp_path)
+
+
+def test_halves_of_different_splits_or_versions_are_refused(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    with two_holders(set_up_holder, tmp_path / "two") as both:
+        again = halves_of(register_csv(), tmp_path / "again")
+        answer = both.second.load(again[1].read_bytes(), NAME, "application/vnd.apache.parquet")
+        assert answer.status_code == 200
+        with auditor_of(both, tmp_path / "receipts") as auditor:
+            with pytest.raises(QuestionRefused, match="different splits"):
+                auditor.audit(OLD, NAME, "origin", "1")
+            assert spent(both) == [0, 0]
+
+            first = (tmp_path / "two" / "split" / "a.parquet", again[1])
+            for half in (first[0], again[0]):
+                assert both.first.load(half.read_bytes(), NAME, "application/vnd.apache.parquet").status_code == 200
+            with pytest.raises(QuestionRefused, match="versions 3 and 2"):
+                auditor.audit(OLD, NAME, "origin", "1")
+            assert spent(both) == [0, 0]
+
+
+def test_transport_of_the_test_is_real(both: TwoHolders) -> None:
+    assert all(httpx.get(f"{holder.url}/readyz").status_code == 200 for holder in both)
