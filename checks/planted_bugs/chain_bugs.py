@@ -9,6 +9,8 @@ _LIES: Final = "tests/attacks/test_lying_about_chains.py"
 _OUTLOOK: Final = "tests/unit/auditor_client/test_insight.py"
 _CHAINS: Final = "auditor_client/exchange/kept_chains.py"
 _VERIFICATION: Final = "auditor_client/exchange/plan_verification.py"
+_KIND: Final = "auditor_client/exchange/client_kind.py"
+_ADDED_KIND: Final = "tests/integration/test_adding_a_kind.py"
 _RECEIPTS: Final = f"{_LIES}::test_receipts_that_do_not_belong_together_are_found"
 
 CHAIN_BUGS: Final = (
@@ -107,5 +109,27 @@ CHAIN_BUGS: Final = (
             ),
         ),
         (f"{_LIES}::test_a_lie_about_a_refinement_gives_no_answer",),
+    ),
+    Bug(
+        "a release may answer another request than was asked",
+        (Edit(_KIND, "PricedRequest.verified", "answered.document() == self.request.document()", "True"),),
+        (f"{_ADDED_KIND}::test_a_lie_about_a_new_kind_is_found",),
+    ),
+    Bug(
+        "what a kind checks of its releases is not asked",
+        (
+            Edit(
+                _KIND,
+                "PricedRequest.verified",
+                "        self.kind.check_release(release, self.request, self.quote, self.context)\n",
+                "",
+            ),
+        ),
+        (f"{_ADDED_KIND}::test_a_lie_about_a_new_kind_is_found",),
+    ),
+    Bug(
+        "what a kind checks of its quotes is not asked",
+        (Edit(_KIND, "ClientKind.priced", "        self.check_quote(quote, request, context)\n", ""),),
+        (f"{_ADDED_KIND}::test_a_quote_that_contradicts_a_new_kinds_request_is_found",),
     ),
 )

@@ -1,12 +1,14 @@
 """A kind of request that only this test knows, built as `docs/architecture.md` says: what the page names is enough."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, cast, get_args
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import StrictInt
 
 from auditor_client.errors import HolderLied
@@ -16,6 +18,7 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.receipts import Receipts, check_receipts
 from auditor_client.exchange.verification import require
 from holder_service.domain.deadlines import PlanSize, Work
+from holder_service.keys.signing import SigningKeyPair
 from holder_service.records.engines import Counts
 from holder_service.services.releases.approvals import ApprovalInFull
 from holder_service.services.releases.holder_kind import HolderKind, PriceContext, PublishedMethod
@@ -32,7 +35,7 @@ from shared.contract.rules import Cell
 from shared.kinds.plans import Batch, Laplace, Plan
 from shared.kinds.quotes import QuoteBase
 from shared.kinds.registry import KINDS, ReleaseKind
-from shared.kinds.releases import AnswerToRequest, Signed, verify_signature
+from shared.kinds.releases import AnswerToRequest, Signed, SigningKeys, signed_bytes, verify_signature
 from shared.kinds.requests import ReleaseRequest
 from shared.kinds.summaries import RequestSummary, SummaryPart, draw_facts
 from shared.privacy.amounts import Epsilon, Loss
@@ -243,26 +246,47 @@ def test_a_client_prices_asks_verifies_and_keeps_a_new_kind(counting: TestedHold
     assert check_receipts(exchange.receipts, exchange.holder).ok
 
 
-@pytest.mark.parametrize("lie", ["people", "draw", "charge", "signature", "quote"])
+def signed_anew(document: dict[str, Any]) -> tuple[dict[str, Any], SigningKeys]:
+    """A release as a lying holder signs it, under the identity that its request has; and that holder's keys."""
+    request = Headcount.model_validate(document[NAME])
+    pair = SigningKeyPair.of(Ed25519PrivateKey.generate())
+    told = {**document, "id": request.identity(auditor=document["auditor"], dataset="register"), "key": pair.id}
+    key = pair.public_key(valid_from=datetime(2020, 1, 1, tzinfo=UTC))
+    return {**told, "signature": pair.sign_bytes(signed_bytes(told))}, SigningKeys(keys=(key,))
+
+
+LIES: Final[dict[str, tuple[Callable[[dict[str, Any]], Any], str]]] = {
+    "nothing": (lambda document: document, ""),
+    "people": (lambda document: document.update(people=document["people"][:1]), "counts other groups"),
+    "draw": (lambda document: document[NAME].update(draw=2), "another headcount"),
+    "charge": (lambda document: document["charge"].update(epsilon="0.5"), "the quote said"),
+    "auditor": (lambda document: document.update(auditor="EVE"), "another auditor"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
 def test_a_lie_about_a_new_kind_is_found(counting: TestedHolder, exchange: Exchange, lie: str) -> None:
-    priced, keys = asked_through(exchange), counting.published_keys()
-    document = json.loads(exchange.charged(priced).receipt.read_bytes())
-    if lie == "people":
-        document["people"] = document["people"][:1]
-    elif lie == "draw":
-        document["headcount"]["draw"] = 2
-    elif lie == "charge":
-        document["charge"]["epsilon"] = "0.5"
-    if lie == "quote":
-        with pytest.raises(HolderLied, match="another epsilon"):
-            HEADCOUNTS.priced(
-                priced.request, priced.quote.model_copy(update={"charge": Loss(500_000_000)}), priced.context
-            )
+    priced, (tell, words) = asked_through(exchange), LIES[lie]
+    kept = exchange.charged(priced)
+    document = json.loads(kept.receipt.read_bytes())
+    tell(document)
+    sent, keys = signed_anew(document)
+
+    if lie == "nothing":
+        assert priced.verified(sent, keys).people == kept.release.people
         return
-    if lie == "signature":
-        document["signature"] = document["signature"][::-1]
+    with pytest.raises(HolderLied, match=words):
+        priced.verified(sent, keys)
     with pytest.raises(HolderLied):
-        priced.verified(document, keys)
+        priced.verified(document, counting.published_keys())
+
+
+def test_a_quote_that_contradicts_a_new_kinds_request_is_found(exchange: Exchange) -> None:
+    priced = asked_through(exchange)
+    dearer = priced.quote.model_copy(update={"charge": Loss(500_000_000)})
+
+    with pytest.raises(HolderLied, match="another epsilon"):
+        HEADCOUNTS.priced(priced.request, dearer, priced.context)
 
 
 def test_a_new_kind_is_refused_like_every_other(counting: TestedHolder) -> None:
