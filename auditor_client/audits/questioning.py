@@ -77,30 +77,41 @@ class Questioning:
             ModelRefused: The model cannot be read exactly.
             QuestionRefused: What is asked does not fit the dataset or the auditor's own data.
         """
-        request, own = settled(asking.request, description), asking.own
+        request = settled(asking.request, description)
         self._on_step("Making the plan" if model is None else "Reading the model")
         columns = OwnColumns(auditor, self._linked.of(description.name))
         read = _read(model, description, request, columns, beside)
         question = question_of(read, description, request)
-        if own.group_totals is not None:
-            known = _known_totals(asking, question)
-            request, question = request.changed(**known), question.changed(**known)
-        data = _own_data(own.supports_from, question, columns, beside)
-        if data is not None and not question.supportable:
-            self._on_step(NOT_COUNTED)
-        elif data is not None:
-            question = question.changed(assumption=counted(question, data.count))
-            if request.strategy == AUTO and request.edges is None and request.chain is None:
-                question = question.changed(strategy=choose_strategy(question))
-        if own.bands is not None:
-            if data is None or request.edges is not None:
-                raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
-            edges = data.edges(score_of(question.rules, question.schema), own.bands)
-            request = request.changed(edges=edges, assumption=question.request.assumption)
-            question = question_of(read, description, request)
+        data = _own_data(asking.own.supports_from, question, columns, beside)
+        changes = self._resolved(question, request, asking, data)
+        if "edges" in changes:
+            question = question_of(read, description, request.changed(**changes))
+        elif changes:
+            question = question.changed(**changes)
         if request.strategy == AUTO and request.chain is None and question.request.edges is None:
             self._say_choice(question)
         return PosedQuestion(question, data, auditor)
+
+    def _resolved(
+        self, question: Question, request: AuditRequest, asking: Asking, data: "OwnData | None"
+    ) -> dict[str, Any]:
+        """Return what the auditor's own totals and data decide of a request, as changes of it: here and nowhere else.
+
+        The strategy of a question does not follow from public totals: the same question has the same plan with them.
+        """
+        own = asking.own
+        changes = {} if own.group_totals is None else _known_totals(asking, question)
+        if data is not None and question.supportable:
+            changes["assumption"] = counted(question.changed(**changes), data.count)
+            if own.bands is None and request.strategy == AUTO and request.edges is None and request.chain is None:
+                changes["strategy"] = choose_strategy(question.changed(**changes))
+        elif data is not None:
+            self._on_step(NOT_COUNTED)
+        if own.bands is not None:
+            if data is None or request.edges is not None:
+                raise QuestionRefused("Bands are cut by your own data (`supports_from`), or at `edges` that you name.")
+            changes["edges"] = data.edges(score_of(question.rules, question.schema), own.bands)
+        return changes
 
     def posed_both(
         self, models: tuple[Any, Any], description: DatasetDescription, asking: Asking, auditor: str
