@@ -5,7 +5,7 @@ was asked for, before anything in it is used.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -99,6 +99,9 @@ class _Watches(BaseModel):
     next: int | None = None
 
 
+_PageT = TypeVar("_PageT", _Watches, ApprovalList)
+
+
 class HolderClient(HttpCaller):
     """The holder's endpoints for an auditor.
 
@@ -171,14 +174,7 @@ class HolderClient(HttpCaller):
 
     def watches(self, dataset: str) -> tuple[str, ...]:
         """The ids of this auditor's own watches about a dataset, in the order in which they were set."""
-        found: list[str] = []
-        after = 0
-        while True:
-            page = self._get_of(dataset, _Watches, f"/watches?after={after}")
-            found += (one.id for one in page.watches)
-            if page.next is None or page.next <= after:
-                return tuple(found)
-            after = page.next
+        return tuple(watch.id for page in self._pages(dataset, _Watches, "watches") for watch in page.watches)
 
     def watch_report(self, dataset: str, name: str) -> dict[str, Any]:
         """A watch with its answers, unverified, with every field as it came."""
@@ -187,14 +183,9 @@ class HolderClient(HttpCaller):
 
     def approvals(self, dataset: str) -> tuple[Approval, ...]:
         """What this auditor asked about a dataset that needed approval, in the order in which it was asked."""
-        found: list[Approval] = []
-        after = 0
-        while True:
-            page = self._get_of(dataset, ApprovalList, f"/approvals?after={after}")
-            found += page.approvals
-            if page.next is None or page.next <= after:
-                return tuple(found)
-            after = page.next
+        return tuple(
+            approval for page in self._pages(dataset, ApprovalList, "approvals") for approval in page.approvals
+        )
 
     def approval(self, dataset: str, name: str) -> Approval:
         """One of them, by its id."""
@@ -256,6 +247,15 @@ class HolderClient(HttpCaller):
     def log_tile(self, path: str) -> bytes:
         """A tile of the log, or a bundle of its entries, by its path."""
         return self.call("GET", f"/v1/log/tile/{path}")
+
+    def _pages(self, dataset: str, model: type[_PageT], path: str) -> Iterator[_PageT]:
+        """All pages of a list about a dataset; a list whose pages do not go on ends."""
+        after, following = -1, 0
+        while following > after:
+            after = following
+            page = self._get_of(dataset, model, f"/{path}?after={after}")
+            yield page
+            following = page.next or 0
 
     def _get_of(self, dataset: str, model: type[_ModelT], path: str = "") -> _ModelT:
         """Something about a dataset; where there is none of that name, the refusal says which there are."""
