@@ -1,6 +1,7 @@
 """JSON documents with something else in them."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 
@@ -15,3 +16,15 @@ def put(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
     else:
         parent[path[-1]] = value
     return changed
+
+
+def change_at(path: str, value: Any) -> Callable[[Any], None]:
+    """What puts a value into a document at a path: "batches.0.noise.scale"."""
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+
+    def change(document: Any) -> None:
+        for part in parents:
+            document = document[part]
+        document[last] = value
+
+    return change

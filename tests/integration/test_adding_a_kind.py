@@ -250,7 +250,11 @@ def signed_anew(document: dict[str, Any]) -> tuple[dict[str, Any], SigningKeys]:
     """A release as a lying holder signs it, under the identity that its request has; and that holder's keys."""
     request = Headcount.model_validate(document[NAME])
     pair = SigningKeyPair.of(Ed25519PrivateKey.generate())
-    told = {**document, "id": request.identity(auditor=document["auditor"], dataset="register"), "key": pair.id}
+    told = {
+        **document,
+        "id": request.identity(auditor=document["auditor"], dataset=document["dataset"]),
+        "key": pair.id,
+    }
     key = pair.public_key(valid_from=datetime(2020, 1, 1, tzinfo=UTC))
     return {**told, "signature": pair.sign_bytes(signed_bytes(told))}, SigningKeys(keys=(key,))
 
@@ -261,6 +265,11 @@ LIES: Final[dict[str, tuple[Callable[[dict[str, Any]], Any], str]]] = {
     "draw": (lambda document: document[NAME].update(draw=2), "another headcount"),
     "charge": (lambda document: document["charge"].update(epsilon="0.5"), "the quote said"),
     "auditor": (lambda document: document.update(auditor="EVE"), "another auditor"),
+    "dataset": (lambda document: document.update(dataset="other"), "another dataset"),
+    "relation": (lambda document: document.update(relation="replace"), "neighbouring relation"),
+    "version": (lambda document: document.update(version=2), "another version"),
+    "ledger": (lambda document: document["ledger"].update(sequence=0), "no entry of a ledger"),
+    "nonce": (lambda document: document.pop("nonce"), "nonce"),
 }
 
 

@@ -17,6 +17,7 @@ from shared.contract.datasets import DatasetDescription
 from shared.kinds.releases import SigningKeys
 from shared.kinds.trainings import Training, TrainingQuote, TrainingRelease
 from shared.privacy.amounts import format_nano
+from testing.documents import change_at as at
 from testing.registers import LOANS
 from testing.simulated_holder import Document, SimulatedHolder
 from testing.simulated_trainings import loans_training
@@ -58,18 +59,6 @@ def leaf(document: Document, index: int = 0) -> Document:
     return found
 
 
-def _put(path: str, value: Any) -> Callable[[Document], None]:
-    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
-
-    def change(document: Document) -> None:
-        node: Any = document
-        for part in parents:
-            node = node[part]
-        node[last] = value
-
-    return change
-
-
 def _both(*changes: Callable[[Document], None]) -> Callable[[Document], None]:
     def change(document: Document) -> None:
         for one in changes:
@@ -81,16 +70,10 @@ def _both(*changes: Callable[[Document], None]) -> Callable[[Document], None]:
 _RULE = "model.leaves.1.cell.any_of.0.all_of"
 
 SIGNED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
-    "another training": (_put("training.label", "citizen"), "identity"),
-    "another dataset": (_put("dataset", "other"), "identity"),
-    "another auditor": (_put("auditor", "EVE"), "identity"),
-    "another version": (_put("version", 2), "version"),
-    "another identity": (_put("id", "sha256:" + "0" * 64), "identity"),
-    "another relation": (_put("relation", "replace"), "relation"),
-    "a higher charge": (_put("charge.epsilon", "2"), "charged"),
+    "another training": (at("training.label", "citizen"), "identity"),
     "a step less": (lambda d: d["steps"].pop(), "steps"),
     "another division": (
-        _both(_put("steps.1.epsilon", "0.4"), _put("steps.2.epsilon", "0.1")),
+        _both(at("steps.1.epsilon", "0.4"), at("steps.2.epsilon", "0.1")),
         "steps",
     ),
     "less noise in a step": (lambda d: d["steps"][3].update(scale=d["steps"][3]["scale"] / 2), "steps"),
@@ -101,33 +84,30 @@ SIGNED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
     ),
     "a leaf wider": (lambda d: d["model"]["leaves"][1]["cell"]["any_of"][0]["all_of"].pop(), "overlap"),
     "a leaf twice": (lambda d: d["model"]["leaves"].append(d["model"]["leaves"][0]), "two of one name"),
-    "a split between bins": (_put(f"{_RULE}.1.value", 30), "elsewhere than where bins begin"),
-    "a split that the declaration lacks": (_put(f"{_RULE}.1.column", "shoe size"), "not a feature"),
+    "a split between bins": (at(f"{_RULE}.1.value", 30), "elsewhere than where bins begin"),
+    "a split that the declaration lacks": (at(f"{_RULE}.1.column", "shoe size"), "not a feature"),
     "a split on a column that was not asked": (
-        _put(f"{_RULE}.1", {"column": "citizen", "op": "eq", "value": True}),
+        at(f"{_RULE}.1", {"column": "citizen", "op": "eq", "value": True}),
         "not a feature",
     ),
     "a split on a sensitive column": (
-        _put(f"{_RULE}.1", {"column": "sex", "op": "eq", "value": "Male"}),
+        at(f"{_RULE}.1", {"column": "sex", "op": "eq", "value": "Male"}),
         "not a feature",
     ),
-    "a split that means nothing": (_put(f"{_RULE}.1", {"column": "education", "op": "lt", "value": 3}), "elsewhere"),
+    "a split that means nothing": (at(f"{_RULE}.1", {"column": "education", "op": "lt", "value": 3}), "elsewhere"),
     "a leaf that decides otherwise": (
         lambda d: leaf(d).update(favourable=not leaf(d)["favourable"]),
         "decides different",
     ),
-    "counts that decide otherwise": (_put("counts.leaves.0.positive", [5000, 5000]), "decides different"),
+    "counts that decide otherwise": (at("counts.leaves.0.positive", [5000, 5000]), "decides different"),
     "counts of other leaves": (lambda d: d["counts"]["leaves"].reverse(), "not of the model's leaves"),
     "a count less": (lambda d: d["counts"]["leaves"][0]["negative"].pop(), "does not have a count for each"),
     "no counts": (lambda d: d.pop("counts"), "without the counts"),
     "groups in another order": (lambda d: d["counts"]["groups"].reverse(), "groups"),
     "a score instead": (
-        _put("model", {"kind": "score", "document": {"kind": "linear", "terms": []}, "at_least": 0.5}),
+        at("model", {"kind": "score", "document": {"kind": "linear", "terms": []}, "at_least": 0.5}),
         "another kind|contract",
     ),
-    "no ledger entry": (_put("ledger.sequence", 0), "ledger"),
-    "a key that is not published": (_put("key", "k2"), "publish"),
-    "no nonce": (lambda d: d.pop("nonce"), "nonce"),
 }
 
 
@@ -167,26 +147,26 @@ _LINEAR: Document = {"algorithm": {"name": "fair_linear"}}
 _TERM = "model.scores.label_score.terms"
 
 SCORED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
-    "points in other bins": (_put(f"{_TERM}.0.axes.0.cuts.0", 25), "bins of the features"),
+    "points in other bins": (at(f"{_TERM}.0.axes.0.cuts.0", 25), "bins of the features"),
     "a column that was not asked": (
-        _put(f"{_TERM}.1", {"axes": [{"column": "citizen", "values": [False, True]}], "table": [0, 1]}),
+        at(f"{_TERM}.1", {"axes": [{"column": "citizen", "values": [False, True]}], "table": [0, 1]}),
         "bins of the features",
     ),
     "a sensitive column": (
-        _put(f"{_TERM}.1", {"axes": [{"column": "sex", "values": ["Female", "Male"]}], "table": [0, 1]}),
+        at(f"{_TERM}.1", {"axes": [{"column": "sex", "values": ["Female", "Male"]}], "table": [0, 1]}),
         "bins of the features",
     ),
     "a feature twice": (lambda d: _terms(d).append(_terms(d)[0]), "bins of the features"),
     "features in another order": (lambda d: _terms(d).reverse(), "bins of the features"),
     "no terms": (lambda d: _terms(d).clear(), "bins of the features"),
     "a rule beside the bins": (
-        _put(f"{_TERM}.1", {"rule": {"all_of": [{"column": "age", "op": "ge", "value": 50}]}, "value": 1}),
+        at(f"{_TERM}.1", {"rule": {"all_of": [{"column": "age", "op": "ge", "value": 50}]}, "value": 1}),
         "bins of the features",
     ),
-    "another precision": (_put("model.scores.label_score.precision", "float32"), "bins of the features"),
-    "a base": (_put("model.scores.label_score.base", 1), "whole points"),
-    "points that are not whole": (_put(f"{_TERM}.0.table.1", 0.5), "whole points"),
-    "more points than a bin may have": (_put(f"{_TERM}.0.table.1", 81), "more points"),
+    "another precision": (at("model.scores.label_score.precision", "float32"), "bins of the features"),
+    "a base": (at("model.scores.label_score.base", 1), "whole points"),
+    "points that are not whole": (at(f"{_TERM}.0.table.1", 0.5), "whole points"),
+    "more points than a bin may have": (at(f"{_TERM}.0.table.1", 81), "more points"),
     "a score that is called the name of a column": (
         lambda d: d["model"]["scores"].update({"age": d["model"]["scores"].pop("group_score")}),
         "the name of a column",
@@ -199,11 +179,11 @@ SCORED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
         "not a feature",
     ),
     "leaves that read a feature themselves": (
-        _put(f"{_RULE}.0", {"column": "age", "op": "lt", "value": 25}),
+        at(f"{_RULE}.0", {"column": "age", "op": "lt", "value": 25}),
         "not a feature",
     ),
-    "a category of a score": (_put(f"{_RULE}.0", {"column": "label_score", "op": "eq", "value": "x"}), "not a score"),
-    "leaves that overlap": (_put(f"{_RULE}.0.value", 20), "do not divide everybody"),
+    "a category of a score": (at(f"{_RULE}.0", {"column": "label_score", "op": "eq", "value": "x"}), "not a score"),
+    "leaves that overlap": (at(f"{_RULE}.0.value", 20), "do not divide everybody"),
     "a leaf less": (
         _both(lambda d: d["model"]["leaves"].pop(), lambda d: d["counts"]["leaves"].pop()),
         "do not divide everybody",
@@ -244,7 +224,7 @@ def test_a_lie_about_scores_is_found_out(lie: str) -> None:
 def test_a_tree_of_splits_has_no_scores() -> None:
     asked = loans_training()
     scores = answer(SimulatedHolder(dataset=LOANS), loans_training(**_LINEAR))["model"]["scores"]
-    holder = SimulatedHolder(dataset=LOANS, before_signing=_put("model.scores", scores))
+    holder = SimulatedHolder(dataset=LOANS, before_signing=at("model.scores", scores))
 
     with pytest.raises(HolderLied, match="decides by scores"):
         verify(holder, answer(holder, asked), asked)
@@ -301,14 +281,14 @@ def test_every_honest_division_of_every_learner_passes(
 _FIRST = "model.document.terms.0"
 PUBLISHED_LIES: dict[str, tuple[str, Callable[[Document], None], str]] = {
     "a tree that splits elsewhere": (
-        "private_fair_tree", _put(f"{_RULE}.1.value", 30), "elsewhere than where bins begin"
+        "private_fair_tree", at(f"{_RULE}.1.value", 30), "elsewhere than where bins begin"
     ),
     "a tree that leaves some out": ("private_fair_tree", lambda d: d["model"]["leaves"].pop(), "leave some people out"),
     "a score of a sensitive column": (
-        "pflr", _put(f"{_FIRST}.rule.all_of", [{"column": "sex", "op": "eq", "value": "Male"}]), "reads inputs other"
+        "pflr", at(f"{_FIRST}.rule.all_of", [{"column": "sex", "op": "eq", "value": "Male"}]), "reads inputs other"
     ),
     "a score of another column": (
-        "pflr", _put(f"{_FIRST}.rule.all_of", [{"column": "citizen", "op": "eq", "value": True}]), "reads inputs other"
+        "pflr", at(f"{_FIRST}.rule.all_of", [{"column": "citizen", "op": "eq", "value": True}]), "reads inputs other"
     ),
     "a score of two features at once": (
         "pflr_star",
@@ -317,13 +297,13 @@ PUBLISHED_LIES: dict[str, tuple[str, Callable[[Document], None], str]] = {
         ),
         "one feature at a time",
     ),
-    "a score of everybody": ("pflr", _put(f"{_FIRST}.rule.all_of", []), "reads inputs other"),
-    "a score between bins": ("pflr", _put(f"{_FIRST}.rule.all_of.0.value", 30), "elsewhere than where bins begin"),
+    "a score of everybody": ("pflr", at(f"{_FIRST}.rule.all_of", []), "reads inputs other"),
+    "a score between bins": ("pflr", at(f"{_FIRST}.rule.all_of.0.value", 30), "elsewhere than where bins begin"),
     "a score of a slope": (
-        "pflr_star", _put(_FIRST, {"columns": ["age"], "slope": 0.5}), "reads inputs other"
+        "pflr_star", at(_FIRST, {"columns": ["age"], "slope": 0.5}), "reads inputs other"
     ),
-    "another precision": ("pflr", _put("model.document.precision", "float32"), "reads inputs other"),
-    "another threshold": ("pflr", _put("model.at_least", 0.25), "from 0 on"),
+    "another precision": ("pflr", at("model.document.precision", "float32"), "reads inputs other"),
+    "another threshold": ("pflr", at("model.at_least", 0.25), "from 0 on"),
     "a tree instead of a score": (
         "pflr", lambda d: d.update(model=answer(SimulatedHolder(dataset=LOANS), loans_training())["model"]),
         "another kind",
@@ -366,21 +346,18 @@ def test_steps_of_another_division_are_found_out(asked: Training, other: Trainin
 
 
 QUOTED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
-    "another dataset": (_put("dataset", "other"), "another dataset"),
-    "another relation": (_put("relation", "replace"), "another dataset"),
-    "another version": (_put("version", 2), "another version"),
-    "a higher charge": (_put("charge.epsilon", "2"), "is to cost"),
-    "a lower charge": (_put("charge.epsilon", "0.5"), "is to cost"),
-    "no steps": (_put("steps", []), "steps are missing"),
+    "a higher charge": (at("charge.epsilon", "2"), "is to cost"),
+    "a lower charge": (at("charge.epsilon", "0.5"), "is to cost"),
+    "no steps": (at("steps", []), "steps are missing"),
     "a step less": (lambda d: d["steps"].pop(0), "do not come to"),
     "a step twice": (lambda d: d["steps"].append(d["steps"][0]), "two have one name"),
-    "a step that costs nothing": (_put("steps.0.epsilon", "0"), "noise of step"),
-    "an epsilon that is none": (_put("steps.0.epsilon", "-1"), "noise of step"),
+    "a step that costs nothing": (at("steps.0.epsilon", "0"), "noise of step"),
+    "an epsilon that is none": (at("steps.0.epsilon", "-1"), "noise of step"),
     "too little noise": (lambda d: d["steps"][3].update(scale=math.nextafter(1 / 0.45, 0)), "noise of step"),
     "too much noise": (lambda d: d["steps"][3].update(scale=2.225), "noise of step"),
-    "choices without noise": (_put("steps.1.scale", 1e-300), "noise of step"),
-    "counts instead of choices": (_put("steps.1.measures", "counts"), "divides epsilon among|noise of step"),
-    "more classes for the same noise": (_put("steps.3.classes", 2), "noise of step"),
+    "choices without noise": (at("steps.1.scale", 1e-300), "noise of step"),
+    "counts instead of choices": (at("steps.1.measures", "counts"), "divides epsilon among|noise of step"),
+    "more classes for the same noise": (at("steps.3.classes", 2), "noise of step"),
 }
 
 

@@ -4,7 +4,6 @@ import copy
 import json
 import math
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +16,7 @@ from shared.contract.datasets import DatasetDescription
 from shared.kinds.plans import Plan, Quote
 from shared.kinds.releases import Release, SigningKeys
 from shared.privacy.amounts import format_nano
+from testing.documents import change_at
 from testing.registers import REGISTER, plan
 from testing.simulated_holder import Document, SimulatedHolder
 
@@ -57,51 +57,38 @@ def batch(document: Document) -> Document:
     return first
 
 
-def _put(path: str, value: Any) -> Callable[[Document], None]:
-    """A change at one path: "batches.0.noise.scale"."""
-    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
-
-    def change(document: Document) -> None:
-        node: Any = document
-        for part in parents:
-            node = node[part]
-        node[last] = value
-
-    return change
-
-
 SIGNED_LIES: dict[str, tuple[Callable[[Document], None], str]] = {
-    "another plan": (_put("plan.batches.0.cells.0.any_of.0.all_of.0.value", 38), "another plan|identity"),
-    "another dataset": (_put("dataset", "other"), "identity"),
-    "another auditor": (_put("auditor", "EVE"), "identity"),
-    "another version": (_put("version", 2), "version"),
-    "another identity": (_put("id", "sha256:" + "0" * 64), "identity"),
-    "another relation": (_put("relation", "replace"), "relation"),
-    "a higher charge": (_put("charge.epsilon", "0.6"), "charged"),
+    "another plan": (change_at("plan.batches.0.cells.0.any_of.0.all_of.0.value", 38), "another plan|identity"),
+    "another dataset": (change_at("dataset", "other"), "identity"),
+    "another auditor": (change_at("auditor", "EVE"), "identity"),
+    "another version": (change_at("version", 2), "version"),
+    "another identity": (change_at("id", "sha256:" + "0" * 64), "identity"),
+    "another relation": (change_at("relation", "replace"), "relation"),
+    "a higher charge": (change_at("charge.epsilon", "0.6"), "charged"),
     "less noise": (lambda d: batch(d)["noise"].update(scale=batch(d)["noise"]["scale"] / 2), "noise"),
     "an ulp too little": (lambda d: batch(d)["noise"].update(scale=math.nextafter(10 / 3, 0)), "noise"),
     "more noise": (lambda d: batch(d)["noise"].update(scale=batch(d)["noise"]["scale"] * 1.01), "noise"),
-    "no noise": (_put("batches.0.noise.scale", 5e-324), "noise"),
-    "another batch": (_put("batches.0.name", "other"), "batches"),
-    "no batch": (_put("batches", []), "batches"),
-    "another epsilon": (_put("batches.0.epsilon", "0.2"), "epsilon"),
-    "an epsilon that is none": (_put("batches.0.epsilon", "1e400"), "epsilon"),
-    "some delta": (_put("batches.0.delta", "0.001"), "delta"),
-    "more classes": (_put("batches.0.composition", {"classes": 2}), "composition"),
+    "no noise": (change_at("batches.0.noise.scale", 5e-324), "noise"),
+    "another batch": (change_at("batches.0.name", "other"), "batches"),
+    "no batch": (change_at("batches", []), "batches"),
+    "another epsilon": (change_at("batches.0.epsilon", "0.2"), "epsilon"),
+    "an epsilon that is none": (change_at("batches.0.epsilon", "1e400"), "epsilon"),
+    "some delta": (change_at("batches.0.delta", "0.001"), "delta"),
+    "more classes": (change_at("batches.0.composition", {"classes": 2}), "composition"),
     "groups in another order": (lambda d: batch(d)["groups"].reverse(), "groups"),
     "a group less": (lambda d: batch(d)["groups"].pop(), "groups"),
-    "a group half counted": (_put("batches.0.counted_groups", [["Female", "here"]]), "other groups"),
+    "a group half counted": (change_at("batches.0.counted_groups", [["Female", "here"]]), "other groups"),
     "a cell less": (lambda d: batch(d)["cells"].pop(), "cells"),
     "cells in another order": (lambda d: batch(d)["cells"].reverse(), "cells"),
     "a count less": (lambda d: batch(d)["cells"][0]["counts"].pop(), "counts"),
-    "no ledger entry": (_put("ledger.sequence", 0), "ledger"),
-    "no ledger hash": (_put("ledger.hash", "sha256:short"), "ledger"),
-    "a short nonce": (_put("nonce", "0" * 31), "nonce"),
-    "a nonce that is none": (_put("nonce", "G" * 32), "nonce"),
+    "no ledger entry": (change_at("ledger.sequence", 0), "ledger"),
+    "no ledger hash": (change_at("ledger.hash", "sha256:short"), "ledger"),
+    "a short nonce": (change_at("nonce", "0" * 31), "nonce"),
+    "a nonce that is none": (change_at("nonce", "G" * 32), "nonce"),
     "no nonce": (lambda d: d.pop("nonce"), "nonce"),
-    "a key that is not published": (_put("key", "k2"), "publish"),
-    "a count that is a text": (_put("batches.0.cells.0.counts.0", "many"), "contract"),
-    "noise of another kind": (_put("batches.0.noise.distribution", "none"), "contract"),
+    "a key that is not published": (change_at("key", "k2"), "publish"),
+    "a count that is a text": (change_at("batches.0.cells.0.counts.0", "many"), "contract"),
+    "noise of another kind": (change_at("batches.0.noise.distribution", "none"), "contract"),
 }
 
 
@@ -117,15 +104,15 @@ def test_a_lie_under_a_good_signature_is_found_out(lie: str) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        _put("batches.0.cells.0.counts.0", 999),
-        _put("created", "2020-01-01T00:00:00Z"),
-        _put("ledger.sequence", 2),
-        _put("remaining.epsilon", "0.6"),
-        _put("nonce", "0" * 32),
-        _put("signature", "ed25519:" + "A" * 86 + "=="),
-        _put("signature", "none"),
-        _put("signature", None),
-        _put("a field of the future", 1),
+        change_at("batches.0.cells.0.counts.0", 999),
+        change_at("created", "2020-01-01T00:00:00Z"),
+        change_at("ledger.sequence", 2),
+        change_at("remaining.epsilon", "0.6"),
+        change_at("nonce", "0" * 32),
+        change_at("signature", "ed25519:" + "A" * 86 + "=="),
+        change_at("signature", "none"),
+        change_at("signature", None),
+        change_at("a field of the future", 1),
         lambda document: document.pop("signature"),
         lambda document: document.pop("auditor"),
     ],
@@ -138,7 +125,7 @@ def test_whatever_is_changed_behind_the_signature_is_found_out(change: Callable[
 
 
 def test_a_field_that_this_client_does_not_know_is_ignored_where_it_is_signed() -> None:
-    holder, plan = SimulatedHolder(before_signing=_put("a field of the future", {"x": [1.5]})), plan_of()
+    holder, plan = SimulatedHolder(before_signing=change_at("a field of the future", {"x": [1.5]})), plan_of()
 
     assert verify(holder, answer(holder, plan), plan).auditor == "ADR"
 
@@ -218,14 +205,15 @@ def test_each_relation_needs_its_own_noise(
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [
-        (_put("dataset", "other"), "dataset"),
-        (_put("version", 2), "version"),
-        (_put("charge.epsilon", "0.2"), "charges"),
-        (_put("charge.delta", "0.001"), "charges"),
-        (_put("batches.0.composition", {"classes": 3}), "classes"),
-        (_put("batches.0.composition", {}), "classes"),
-        (_put("batches.0.noise.scale", 1.0), "noise"),
-        (_put("batches", []), "batches"),
+        (change_at("dataset", "other"), "dataset"),
+        (change_at("relation", "replace"), "another dataset"),
+        (change_at("version", 2), "version"),
+        (change_at("charge.epsilon", "0.2"), "charges"),
+        (change_at("charge.delta", "0.001"), "charges"),
+        (change_at("batches.0.composition", {"classes": 3}), "classes"),
+        (change_at("batches.0.composition", {}), "classes"),
+        (change_at("batches.0.noise.scale", 1.0), "noise"),
+        (change_at("batches", []), "batches"),
     ],
 )
 def test_a_quote_that_contradicts_itself_is_found_out(change: Callable[[Document], None], refusal: str) -> None:
