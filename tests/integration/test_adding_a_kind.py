@@ -268,7 +268,7 @@ LIES: Final[dict[str, tuple[Callable[[dict[str, Any]], Any], str]]] = {
     "dataset": (lambda document: document.update(dataset="other"), "another dataset"),
     "relation": (lambda document: document.update(relation="replace"), "neighbouring relation"),
     "version": (lambda document: document.update(version=2), "another version"),
-    "ledger": (lambda document: document["ledger"].update(sequence=0), "no entry of a ledger"),
+    "ledger": (lambda document: document["ledger"].update(sequence=0), "ledger"),
     "nonce": (lambda document: document.pop("nonce"), "nonce"),
 }
 
