@@ -250,13 +250,13 @@ def signed_anew(document: dict[str, Any]) -> tuple[dict[str, Any], SigningKeys]:
     """A release as a lying holder signs it, under the identity that its request has; and that holder's keys."""
     request = Headcount.model_validate(document[NAME])
     pair = SigningKeyPair.of(Ed25519PrivateKey.generate())
-    told = {
+    renamed = {
         **document,
         "id": request.identity(auditor=document["auditor"], dataset=document["dataset"]),
         "key": pair.id,
     }
     key = pair.public_key(valid_from=datetime(2020, 1, 1, tzinfo=UTC))
-    return {**told, "signature": pair.sign_bytes(signed_bytes(told))}, SigningKeys(keys=(key,))
+    return {**renamed, "signature": pair.sign_bytes(signed_bytes(renamed))}, SigningKeys(keys=(key,))
 
 
 LIES: Final[dict[str, tuple[Callable[[dict[str, Any]], Any], str]]] = {
@@ -275,10 +275,10 @@ LIES: Final[dict[str, tuple[Callable[[dict[str, Any]], Any], str]]] = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_about_a_new_kind_is_found(counting: TestedHolder, exchange: Exchange, lie: str) -> None:
-    priced, (tell, words) = asked_through(exchange), LIES[lie]
+    priced, (change, words) = asked_through(exchange), LIES[lie]
     kept = exchange.charged(priced)
     document = json.loads(kept.receipt.read_bytes())
-    tell(document)
+    change(document)
     sent, keys = signed_anew(document)
 
     if lie == "nothing":
