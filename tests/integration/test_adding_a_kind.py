@@ -30,6 +30,7 @@ from holder_service.storage.datasets import Dataset
 from holder_service.web.rest import kinds
 from holder_service.web.rest.answers import ReleaseSummary
 from holder_service.web.rest.kinds import KindRoutes
+from shared.contract.blocks import BlockLoss
 from shared.contract.relations import NeighbouringRelation
 from shared.contract.rules import Cell
 from shared.kinds.plans import Batch, Laplace, Plan
@@ -122,6 +123,10 @@ class PricedHeadcount:
     @property
     def charge(self) -> Loss:
         return self.plan.charge
+
+    @property
+    def block_losses(self) -> tuple[BlockLoss, ...]:
+        return self.plan.block_losses
 
     def draw_noise(self) -> tuple[PlanSize, ...]:
         return self.plan.draw_noise()
