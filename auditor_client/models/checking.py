@@ -18,7 +18,7 @@ from auditor_client.models.read_model import Provenance, ReadModel
 from auditor_client.models.tree import Tree
 from shared.contract.rules import Predicate
 from shared.contract.schema import Schema
-from shared.scores.arrays import TableColumns, score_column
+from shared.scores.arrays import TableColumns, score_records
 from shared.scores.columns import DerivedColumn, extended
 from shared.scores.documents import Choice, Document, Layers, RuleList, Terms, Trees
 
@@ -109,10 +109,11 @@ def compare(read: ReadModel, schema: Schema, ask: Ask, records: Invented) -> Agr
     """Compare decisions and scores on some records."""
     answers = ask(records)
     values: dict[str, list[Any]] = {}
+    scores = _Scores(records, schema)
     near, far, largest = np.zeros(records.count, bool), np.zeros(records.count, bool), None
     for column in read.columns:
         document, bound = _document(column), answers.bounds.get(column.name)
-        values[column.name], ours = _values(document, records, schema)
+        values[column.name], ours = scores.values(document)
         if bound is not None and isinstance(document, Choice):
             near |= _gap(ours) <= 2 * bound
         elif bound is not None and column.name == read.score:
@@ -137,20 +138,36 @@ def compare(read: ReadModel, schema: Schema, ask: Ask, records: Invented) -> Agr
 
 def decisions(read: ReadModel, schema: Schema, records: Invented) -> NDArray[np.bool_]:
     """Whether what was read decides favourably, shape (records,)."""
-    values = {column.name: _values(_document(column), records, schema)[0] for column in read.columns}
+    scores = _Scores(records, schema)
+    values = {column.name: scores.values(_document(column))[0] for column in read.columns}
     return _decisions(read, schema, {**records.values, **values})
 
 
-def _values(document: Document, records: Invented, schema: Schema) -> tuple[list[Any], Numbers]:
-    """A document's values, and the numbers that are compared, shape (records, categories of a choice, or 1, or 0)."""
-    if not isinstance(document, Choice):
-        values = score_column(document, records.values, schema)
-        none = np.empty((records.count, 0))
-        return values, none if isinstance(document, RuleList) else np.array([values], np.float64).T  # None becomes NaN
-    numbers = np.array([score_column(part, records.values, schema) for part in document.of], np.float64).T
-    chosen = np.array(document.categories, object)[np.argmax(numbers, axis=1)]
-    chosen[np.isnan(numbers).any(axis=1)] = None
-    return chosen.tolist(), numbers
+class _Scores:
+    """Documents' values for some records; a part that several documents share is computed once."""
+
+    def __init__(self, records: Invented, schema: Schema) -> None:
+        self._records = records.count
+        self._columns = TableColumns.of(records.values, schema) if records.values else None
+        self._known: dict[int, tuple[Document, list[Any]]] = {}
+
+    def values(self, document: Document) -> tuple[list[Any], Numbers]:
+        """A document's values, and the numbers that are compared, shape (records, categories or 1 or 0)."""
+        if not isinstance(document, Choice):
+            values = self._of(document)
+            none = np.empty((self._records, 0))
+            return values, none if isinstance(document, RuleList) else np.array([values], np.float64).T  # None: NaN
+        numbers = np.array([self._of(part) for part in document.of], np.float64).T
+        chosen = np.array(document.categories, object)[np.argmax(numbers, axis=1)]
+        chosen[np.isnan(numbers).any(axis=1)] = None
+        return chosen.tolist(), numbers
+
+    def _of(self, part: Document) -> list[Any]:
+        if id(part) not in self._known:
+            if self._columns is None:
+                raise ValueError("A document needs columns.")
+            self._known[id(part)] = part, score_records(part, self._columns)
+        return self._known[id(part)][1]
 
 
 def _decisions(read: ReadModel, schema: Schema, table: Mapping[str, Any]) -> NDArray[np.bool_]:

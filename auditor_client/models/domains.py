@@ -53,6 +53,13 @@ class Line:
         bits = int(np.float64(value).view(np.uint64))
         return (bits ^ _ALL_BITS) + 1 if bits & _SIGN else bits ^ _SIGN
 
+    def keys(self, values: NDArray[np.float64]) -> Keys:
+        """The keys of admitted values, of the same shape."""
+        if self.column.type == "integer":
+            return values.astype(np.int64).view(np.uint64) + np.uint64(_SIGN)
+        bits = (values + 0.0).view(np.uint64)
+        return np.where(bits & np.uint64(_SIGN), (bits ^ np.uint64(_ALL_BITS)) + np.uint64(1), bits ^ np.uint64(_SIGN))
+
     def values(self, keys: Keys) -> NDArray[np.float64]:
         """The values of some keys, of the same shape."""
         if self.column.type == "integer":
@@ -122,6 +129,26 @@ class Domain:
         if atom < len(self.cuts) or self.column.high <= LARGEST:
             ends.append(line.value(high))
         return list(dict.fromkeys(ends)) or [0.0]
+
+    def extremes(self) -> tuple[NDArray[np.intp], list[Value | None]]:
+        """The values of `examples`, atom by atom and missing last, and of each its atom."""
+        if not self.column.ordered:
+            values: list[Value | None] = [*self.column.values, *([None] if self.column.nullable else [])]
+            return np.arange(len(values)), values
+        line, cuts = Line(self.column), np.array(self.cuts, np.uint64)
+        low = line.values(np.concatenate([[np.uint64(line.first)], cuts + np.uint64(1)]).astype(np.uint64))
+        high = line.values(np.concatenate([cuts, [np.uint64(line.last)]]).astype(np.uint64))
+        named = np.ones((len(low), 2), bool)
+        named[0, 0], named[-1, 1] = self.column.low >= -LARGEST, self.column.high <= LARGEST
+        named[:, 1] &= ~(named[:, 0] & (low == high))
+        ends = np.column_stack([low, high])
+        if not named.any():
+            ends[0, 0], named[0, 0] = 0.0, True
+        atoms = np.repeat(np.arange(len(low)), 2)[named.ravel()]
+        found: list[Value | None] = ends.ravel()[named.ravel()].tolist()
+        if self.column.nullable:
+            return np.append(atoms, len(low)), [*found, None]
+        return atoms, found
 
     def ways(self, left: int, reach: int) -> list[Way]:
         """Describe a split by predicates, where some atoms can arrive and some of them go left.
@@ -214,6 +241,18 @@ class Domain:
         last, following = line.value(cut), line.value(cut + 1)
         prettier = self.column.type == "number" and len(repr(following)) < len(repr(last))
         return last, following if prettier else None
+
+    def boundaries(self) -> list[tuple[int | float, float | None]]:
+        """The `boundary` of every atom but the last."""
+        if not self.cuts:
+            return []
+        line, cuts = Line(self.column), np.array(self.cuts, np.uint64)
+        if self.column.type == "integer":
+            return [(line.value(cut), None) for cut in self.cuts]
+        last, following = line.values(cuts).tolist(), line.values(cuts + np.uint64(1)).tolist()
+        return [
+            (low, high if len(repr(high)) < len(repr(low)) else None) for low, high in zip(last, following, strict=True)
+        ]
 
     def ends(self, atom: int) -> tuple[int, int]:
         """The first and last key of an atom."""

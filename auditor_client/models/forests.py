@@ -70,7 +70,8 @@ def documents(ensemble: Ensemble, preprocessing: "Preprocessing", matrix: Any) -
     raw = RawTests(preprocessing, different, matrix)
     index = {test: number for number, test in enumerate(different)}
     try:
-        return tuple(_document(ensemble, score, raw, index) for score in range(len(ensemble.base)))
+        laid = [_laid_out(tree, raw, index) for tree in ensemble.trees]
+        return tuple(_document(ensemble, score, raw, laid) for score in range(len(ensemble.base)))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ModelRefused(f"The model is larger than a score document may be: {first['msg']} {_SMALLER}") from error
@@ -86,58 +87,84 @@ def joined(parts: Sequence[Trees], *, mean: bool) -> Trees:
     return Trees(kind="trees", precision="float64", tests=tuple(tests), trees=tuple(trees), mean=mean)
 
 
-def _document(ensemble: Ensemble, score: int, raw: RawTests, index: dict[NumberTest, int]) -> Trees:
-    predicates: dict[Predicate, int] = {}
-    trees = [
-        _score_tree(tree, tree.values[:, tree.scores.index(score)], raw, index, predicates)
-        for tree in ensemble.trees
-        if score in tree.scores
-    ]
+@dataclass(frozen=True, slots=True)
+class _LaidOut:
+    """A tree as a table of nodes, whatever its leaves are worth; a test that is several steps is as many nodes.
+
+    Attributes:
+        tests: Of each node, the index of its predicate in `RawTests.predicates`.
+        yes, no: A later node, or ~n for the tree's own leaf n; shape (nodes,).
+        leaves: The tree's own leaves that are reached, in order.
+    """
+
+    tests: NDArray[np.intp]
+    yes: NDArray[np.intp]
+    no: NDArray[np.intp]
+    leaves: list[int]
+
+
+def _document(ensemble: Ensemble, score: int, raw: RawTests, laid: Sequence[_LaidOut]) -> Trees:
+    chosen = [(tree, table) for tree, table in zip(ensemble.trees, laid, strict=True) if score in tree.scores]
+    asked = np.concatenate([np.zeros(0, np.intp), *(table.tests for _, table in chosen)])
+    different, first = np.unique(asked, return_index=True)
+    different = different[np.argsort(first)]
+    predicates, index = list(raw.predicates), np.zeros(len(raw.predicates), np.intp)
+    index[different] = np.arange(len(different))
+    trees = tuple(_score_tree(table, tree.values[:, tree.scores.index(score)], index) for tree, table in chosen)
     return Trees(
-        kind="trees", precision=ensemble.precision, base=float(ensemble.base[score]), tests=tuple(predicates),
-        trees=tuple(trees), mean=ensemble.mean,
+        kind="trees", precision=ensemble.precision, base=float(ensemble.base[score]), trees=trees, mean=ensemble.mean,
+        tests=tuple(predicates[number] for number in different.tolist()),
     )  # fmt: skip
 
 
-def _score_tree(
-    tree: FittedTree,
-    values: NDArray[np.float64],
-    raw: RawTests,
-    index: dict[NumberTest, int],
-    predicates: dict[Predicate, int],
-) -> ScoreTree:
-    """One tree as a table; a test that is several steps becomes as many nodes, which share what follows."""
+def _score_tree(table: _LaidOut, values: NDArray[np.float64], index: NDArray[np.intp]) -> ScoreTree:
+    """One tree as a table, with leaves of one value once."""
     leaves: dict[float, int] = {}
-    first, order, nodes = {}, [], 0
-    waiting = [_resolved(tree, 0, raw, index)]
+    number = np.zeros(len(values), np.intp)
+    number[table.leaves] = [leaves.setdefault(value, len(leaves)) for value in values[table.leaves].tolist()]
+    yes, no = (np.where(side < 0, ~number[np.maximum(~side, 0)], side).tolist() for side in (table.yes, table.no))
+    return ScoreTree(tests=tuple(index[table.tests].tolist()), yes=tuple(yes), no=tuple(no), values=tuple(leaves))
+
+
+def _laid_out(tree: FittedTree, raw: RawTests, index: dict[NumberTest, int]) -> _LaidOut:
+    numbers = [None if test is None else index[test] for test in tree.tests]
+    steps = [() if number is None else raw.steps[number] or () for number in numbers]
+    indices = [() if number is None else raw.indices[number] for number in numbers]
+    behind = _behind(tree, raw, index)
+    first: dict[int, int] = {}
+    order, leaves, nodes = [], [], 0
+    waiting = [behind[0]]
     while waiting:
         node = waiting.pop()
         if node in first:
             continue
-        test = tree.tests[node]
-        if test is None:
-            first[node] = ~leaves.setdefault(float(values[node]), len(leaves))
+        if tree.tests[node] is None:
+            first[node] = ~node
+            leaves.append(node)
             continue
         first[node] = nodes
         order.append(node)
-        nodes += len(raw.steps[index[test]] or ())
-        waiting += [_resolved(tree, child, raw, index) for child in (tree.right[node], tree.left[node])]
+        nodes += len(steps[node])
+        waiting += (behind[tree.right[node]], behind[tree.left[node]])
     tests, yes, no = [], [], []
     for node in order:
-        ways = {
-            side: first[_resolved(tree, child, raw, index)]
-            for side, child in ((LEFT, tree.left[node]), (RIGHT, tree.right[node]))
-        }
-        test = tree.tests[node]
-        for step in (raw.steps[index[test]] if test is not None else None) or ():
-            tests.append(predicates.setdefault(step.predicate, len(predicates)))
+        ways = {LEFT: first[behind[tree.left[node]]], RIGHT: first[behind[tree.right[node]]]}
+        tests += indices[node]
+        for step in steps[node]:
             yes.append(ways[step.yes] if step.yes < 0 else first[node] + step.yes)
             no.append(ways[step.no] if step.no < 0 else first[node] + step.no)
-    return ScoreTree(tests=tuple(tests), yes=tuple(yes), no=tuple(no), values=tuple(leaves))
+    return _LaidOut(np.array(tests, np.intp), np.array(yes, np.intp), np.array(no, np.intp), leaves)
 
 
-def _resolved(tree: FittedTree, node: int, raw: RawTests, index: dict[NumberTest, int]) -> int:
-    """The node itself, or what follows it if everybody goes the same way there."""
-    while (test := tree.tests[node]) is not None and raw.steps[index[test]] is None:
-        node = tree.left[node] if raw.always[index[test]] else tree.right[node]
-    return node
+def _behind(tree: FittedTree, raw: RawTests, index: dict[NumberTest, int]) -> list[int]:
+    """Of each node itself, or what follows it if everybody goes the same way there."""
+    behind = list(range(len(tree.tests)))
+    onward = {
+        node: tree.left[node] if raw.always[index[test]] else tree.right[node]
+        for node, test in enumerate(tree.tests)
+        if test is not None and raw.steps[index[test]] is None
+    }
+    for node in onward:
+        while behind[node] in onward:
+            behind[node] = onward[behind[node]]
+    return behind

@@ -5,8 +5,9 @@ between. Part of the records are drawn along a path of one of the trees, so that
 but the declared domains and the document is needed.
 """
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.models.domains import LARGEST, Line
-from shared.contract.rules import Predicate, Record, Rule
+from shared.contract.rules import ORDERS, Predicate, Record
 from shared.contract.schema import Column, Schema
-from shared.scores.arrays import TableColumns
 from shared.scores.documents import (
     Choice,
     Document,
@@ -80,7 +80,8 @@ def invent(
     draw = np.random.default_rng(seed)
     adding = [part for document in documents for part in _parts(document)]
     thresholds: dict[str, set[float]] = {}
-    for name, number in (*_thresholds(adding), *_compared(predicates)):
+    different = {id(part): part for part in adding}.values()
+    for name, number in itertools.chain(_thresholds(different), _compared(predicates)):
         thresholds.setdefault(name, set()).add(number)
     largest = LARGEST if all(isinstance(part, Trees | RuleList) for part in adding) else LARGEST_OF_TERMS
     values = {
@@ -102,17 +103,17 @@ def _parts(document: Document) -> tuple[Trees | Terms | Layers | RuleList, ...]:
 def _thresholds(parts: Iterable[Trees | Terms | Layers | RuleList]) -> Iterator[tuple[str, float]]:
     """Columns and numbers that they are compared with."""
     for part in parts:
-        predicates: list[Predicate] = []
+        predicates: Sequence[Predicate] = ()
         match part:
             case Trees():
-                predicates += part.tests
+                predicates = part.tests
             case RuleList():
-                predicates += [predicate for case in part.cases for predicate in case.rule.all_of]
+                predicates = [predicate for case in part.cases for predicate in case.rule.all_of]
             case Terms() | Layers():
                 for term in part.terms if isinstance(part, Terms) else part.inputs:
                     match term:
                         case RuleTerm():
-                            predicates += term.rule.all_of
+                            yield from _compared(term.rule.all_of)
                         case TableTerm():
                             for axis in term.axes:
                                 yield from ((axis.column, cut) for cut in axis.cuts or ())
@@ -136,15 +137,15 @@ def _candidates(column: Column, thresholds: set[float], largest: float) -> Value
     low, high = max(column.low, -largest), min(column.high, largest)
     if not low <= high:
         low, high = line.value(line.first), line.value(line.last)
-    near: set[float] = {low, high, min(max(0, low), high)}
-    for number in thresholds:
-        inside = min(max(number, line.value(line.first)), line.value(line.last))
-        if column.type == "integer":
-            near |= {math.ceil(inside) - 1, math.floor(inside), math.ceil(inside), math.floor(inside) + 1}
-        else:
-            key = line.key(inside)
-            near |= {line.value(min(max(key + step, line.first), line.last)) for step in (-1, 0, 1)}
-    return np.array(sorted(value for value in near if column.low <= value <= column.high), np.float64)
+    numbers = np.clip(np.array(sorted(thresholds), np.float64), line.value(line.first), line.value(line.last))
+    if column.type == "integer":
+        near = [np.ceil(numbers) - 1, np.floor(numbers), np.ceil(numbers), np.floor(numbers) + 1]
+    else:
+        keys, first, last = line.keys(numbers), np.uint64(line.first), np.uint64(line.last)
+        below, behind = keys - (keys > first), keys + (keys < last)
+        near = [line.values(of) for of in (below, keys, behind)]
+    values = np.unique(np.concatenate([np.array([low, high, min(max(0, low), high)], np.float64), *near]))
+    return values[(values >= column.low) & (values <= column.high)]
 
 
 def _drawn(column: Column, candidates: Values, count: int, draw: np.random.Generator) -> Values:
@@ -163,6 +164,32 @@ def _drawn(column: Column, candidates: Values, count: int, draw: np.random.Gener
     return values
 
 
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """The candidates of a column that take a path: values, ascending if ordered, and whether missing does."""
+
+    values: Values
+    missing: bool
+
+    @property
+    def count(self) -> int:
+        """How many there are, missing included."""
+        return len(self.values) + self.missing
+
+    def parted(self, test: Predicate, *, ordered: bool) -> "tuple[_Allowed, _Allowed]":
+        """Those whom a test matches, and the others."""
+        missing = self.missing and test.matches(None)
+        if ordered and test.op in ORDERS:
+            side: Any = "left" if test.op in ("lt", "ge") else "right"
+            place = int(np.searchsorted(self.values, float(test.operands[0]), side=side))
+            ways = self.values[:place], self.values[place:]
+            matched, others = ways if test.op in ("lt", "le") else ways[::-1]
+        else:
+            taken = np.array([test.matches(value) for value in self.values.tolist()], bool)
+            matched, others = self.values[taken], self.values[~taken]
+        return _Allowed(matched, missing), _Allowed(others, self.missing and not missing)
+
+
 class _Paths:
     """Ways of invented records through trees."""
 
@@ -170,7 +197,7 @@ class _Paths:
         self._schema = schema
         self._thresholds = thresholds
         self._draw = draw
-        self._candidates: dict[str, tuple[Values, TableColumns]] = {}
+        self._candidates: dict[str, _Allowed] = {}
 
     def walk(self, records: Invented, forests: list[Trees]) -> None:
         """Change some records so that each goes a random way through one of the trees."""
@@ -179,29 +206,28 @@ class _Paths:
             forest = forests[self._draw.integers(len(forests))]
             tree = forest.trees[self._draw.integers(len(forest.trees))]
             for name, allowed in self._path(forest, tree).items():
-                records.values[name][row] = self._of(name)[0][self._draw.choice(np.flatnonzero(allowed))]
+                index = int(self._draw.integers(allowed.count))
+                gone = np.nan if self._schema.by_name[name].ordered else None
+                records.values[name][row] = allowed.values[index] if index < len(allowed.values) else gone
 
-    def _path(self, forest: Trees, tree: ScoreTree) -> dict[str, NDArray[np.bool_]]:
+    def _path(self, forest: Trees, tree: ScoreTree) -> dict[str, _Allowed]:
         """By column, which of its candidates take one random path."""
-        allowed: dict[str, NDArray[np.bool_]] = {}
+        allowed: dict[str, _Allowed] = {}
         node = 0 if tree.tests else -1
         while node >= 0:
             test = forest.tests[tree.tests[node]]
-            candidates, columns = self._of(test.column)
-            before = allowed.get(test.column, np.ones(len(candidates), bool))
-            [taken] = columns.matching([Rule(all_of=(test,))])
-            ways = [side for side in (True, False) if (before & (taken == side)).any()]
+            before = allowed.get(test.column) or self._of(test.column)
+            parts = before.parted(test, ordered=self._schema.by_name[test.column].ordered)
+            ways = [side for side, part in zip((True, False), parts, strict=True) if part.count]
             side = ways[self._draw.integers(len(ways))]
-            allowed[test.column] = before & (taken == side)
+            allowed[test.column] = parts[not side]
             node = tree.yes[node] if side else tree.no[node]
         return allowed
 
-    def _of(self, name: str) -> tuple[Values, TableColumns]:
-        """A column's candidates, missing among them."""
+    def _of(self, name: str) -> _Allowed:
+        """A column's candidates."""
         if name not in self._candidates:
             column = self._schema.by_name[name]
             known = _candidates(column, self._thresholds.get(name, set()), LARGEST)
-            gone: Any = [np.nan if column.ordered else None]
-            values = np.append(known, gone) if column.nullable else known
-            self._candidates[name] = values, TableColumns.of({name: values}, self._schema)
+            self._candidates[name] = _Allowed(known, column.nullable)
         return self._candidates[name]

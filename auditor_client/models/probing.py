@@ -8,18 +8,20 @@ matters (float32 into a scaler changes values), `Inputs.dtypes` says so (3-estim
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
-from auditor_client.models.domains import Keys, Line
+from auditor_client.models.domains import LARGEST, Keys, Line
 from auditor_client.models.inventing import Invented
 from shared.contract.schema import Schema, Value
 
 DTYPES: Final = ("float32", "float64", "object")
 _ROWS_PER_CALL: Final = 1024
+_AROUND: Final = (-4096, -8, -1, 0, 1, 8, 4096)
+"""How far from a guess, in keys, the search begins."""
 
 Matrix = Callable[[Any], NDArray[Any]]
 """From a table of raw rows to a matrix inside the model, of shape (rows, features)."""
@@ -100,8 +102,7 @@ class Inputs:
         return array.astype(self.dtypes.get(name, plain))
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdTest:
+class ThresholdTest(NamedTuple):
     """Whether a number inside the model is at most a threshold.
 
     Attributes:
@@ -110,6 +111,7 @@ class ThresholdTest:
         column: The number's column in the matrix.
         threshold: What it is compared with; a float64.
         of_nan: The answer for NaN. An encoder may make it of a value that is not missing.
+        slope, offset: The number is about slope · x + offset, so that the search knows where to begin; 0: not known.
     """
 
     source: str
@@ -117,6 +119,8 @@ class ThresholdTest:
     column: int
     threshold: float
     of_nan: bool = False
+    slope: float = 0.0
+    offset: float = 0.0
 
 
 def turns(inputs: Inputs, tests: Sequence[ThresholdTest], matrix: Matrix) -> list[frozenset[int]]:
@@ -125,18 +129,20 @@ def turns(inputs: Inputs, tests: Sequence[ThresholdTest], matrix: Matrix) -> lis
     Section search in all monotone pieces of all tests at once: the model's transformers are called a
     few times on some thousand rows, because most of a call's cost does not depend on the rows.
     """
+    pieces = {
+        source: list(_pieces(Line(inputs.schema.by_name[source[0]]), source[1]))
+        for source in {(test.source, test.cuts) for test in tests}
+    }
     brackets = [
-        (number, low, high)
-        for number, test in enumerate(tests)
-        for low, high in _pieces(Line(inputs.schema.by_name[test.source]), test.cuts)
+        (number, low, high) for number, test in enumerate(tests) for low, high in pieces[test.source, test.cuts]
     ]
     found: list[set[int]] = [set() for _ in tests]
     if brackets:
         ask = _ThresholdTests(inputs, tests, matrix)
         number = np.array([bracket[0] for bracket in brackets], np.intp)
         low, high = (np.array([bracket[end] for bracket in brackets], np.uint64) for end in (1, 2))
-        for asked, key in zip(*_narrow(ask, number, low, high), strict=True):
-            found[int(asked)].add(int(key))
+        for asked, key in zip(*(part.tolist() for part in _narrow(ask, number, low, high)), strict=True):
+            found[asked].add(key)
     return [frozenset(keys) for keys in found]
 
 
@@ -150,16 +156,28 @@ def _narrow(ask: "_ThresholdTests", number: NDArray[np.intp], low: Keys, high: K
     left = ask(number, low)
     turning = left != ask(number, high)
     number, low, high, left = number[turning], low[turning], high[turning], left[turning]
+    if not len(number):
+        return number, low
+    points = np.clip(ask.guesses(number), low[:, None], high[:, None])
+    low, high = _nearer(ask, number, np.column_stack([low, points, high]), left)
     sections = max(8, _ROWS_PER_CALL // max(1, len(low)))
     while (high - low > 1).any():
         step = np.maximum((high - low) // np.uint64(sections), np.uint64(1))
         inner = low[:, None] + step[:, None] * np.arange(1, sections, dtype=np.uint64)
         points = np.column_stack([low, np.minimum(inner, high[:, None]), high])
-        answers = ask(np.repeat(number, sections), points[:, 1:].ravel()).reshape(-1, sections)
-        first = np.argmax(answers != left[:, None], axis=1)
-        rows = np.arange(len(low))
-        low, high = points[rows, first], points[rows, first + 1]
+        low, high = _nearer(ask, number, points, left)
     return number, low
+
+
+def _nearer(
+    ask: "_ThresholdTests", number: NDArray[np.intp], points: Keys, left: NDArray[np.bool_]
+) -> tuple[Keys, Keys]:
+    """Of ascending points, shape (brackets, points), the two neighbours between which the answer changes."""
+    width = points.shape[1] - 1
+    answers = ask(np.repeat(number, width), points[:, 1:].ravel()).reshape(-1, width)
+    first = np.argmax(answers != left[:, None], axis=1)
+    rows = np.arange(len(points))
+    return points[rows, first], points[rows, first + 1]
 
 
 class _ThresholdTests:
@@ -174,6 +192,27 @@ class _ThresholdTests:
         self._column = np.array([test.column for test in tests], np.intp)
         self._threshold = np.array([test.threshold for test in tests], np.float64)
         self._of_nan = np.array([test.of_nan for test in tests], bool)
+        self._slope = np.array([test.slope for test in tests], np.float64)
+        self._offset = np.array([test.offset for test in tests], np.float64)
+
+    def guesses(self, number: NDArray[np.intp]) -> Keys:
+        """Where the answer to test `number[i]` may change, ascending, shape (tests, guesses): nothing relies on them.
+
+        Around the threshold, and where a number is rounded to the float32 that the threshold is.
+        """
+        found = np.zeros((len(number), 2 * len(_AROUND)), np.uint64)
+        with np.errstate(all="ignore"):
+            threshold = self._threshold[number]
+            rounded = threshold.astype(np.float32)
+            middle = (rounded.astype(np.float64) + np.nextafter(rounded, np.float32(np.inf)).astype(np.float64)) / 2
+            values = (np.stack([threshold, middle]) - self._offset[number]) / self._slope[number]
+        values = np.nan_to_num(values, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+        for index, line in enumerate(self._lines):
+            own = np.flatnonzero(self._source[number] == index)
+            inside = np.clip(values[:, own], line.value(line.first), line.value(line.last))
+            keys = line.keys(np.floor(inside) if line.column.type == "integer" else inside)
+            found[own] = np.concatenate([keys + np.uint64(step % 2**64) for step in _AROUND]).T
+        return np.sort(found, axis=1)
 
     def __call__(self, number: NDArray[np.intp], keys: Keys) -> NDArray[np.bool_]:
         """The answer to test `number[i]` for the value at `keys[i]`, of the shape of both."""

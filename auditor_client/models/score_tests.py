@@ -7,7 +7,7 @@ values that go left are not one stretch.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from auditor_client.errors import ModelRefused
 from auditor_client.models.domains import Domain
 from auditor_client.models.nameable import nameable_column
-from auditor_client.models.probing import Probe, ThresholdTest, turns
+from auditor_client.models.probing import ThresholdTest, turns
 from shared.contract.rules import Predicate
 from shared.contract.schema import Column
 from shared.wire.limits import VALUES_PER_PREDICATE_MAX
@@ -27,8 +27,7 @@ LEFT: Final = -1
 RIGHT: Final = -2
 
 
-@dataclass(frozen=True, slots=True)
-class NumberTest:
+class NumberTest(NamedTuple):
     """Which way a number inside the model goes.
 
     Attributes:
@@ -68,6 +67,8 @@ class RawTests:
     Attributes:
         steps: Of each test; None if everybody goes left, or everybody right (`always`).
         always: Of each test without steps, whether everybody goes left.
+        predicates: Of all steps, each once, in order of their index.
+        indices: Of each test, those of its steps' predicates.
     """
 
     def __init__(self, preprocessing: "Preprocessing", tests: Sequence[NumberTest], matrix: Any) -> None:
@@ -91,6 +92,12 @@ class RawTests:
             about = [number for number, test in enumerate(tests) if self._features[test.feature].source == name]
             self._compile(Domain(self._inputs.schema.by_name[name], cuts), tests, about, matrix)
 
+        self.predicates: dict[Predicate, int] = {}
+        self.indices = [
+            tuple(self.predicates.setdefault(step.predicate, len(self.predicates)) for step in steps or ())
+            for steps in self.steps
+        ]
+
     def _cuts(self, tests: Sequence[NumberTest], matrix: Any) -> dict[str, tuple[int, ...]]:
         """By raw column, in order of their names, where any test of it turns."""
         by_name = self._inputs.schema.by_name
@@ -104,29 +111,80 @@ class RawTests:
             if test.codes is not None:
                 found |= feature.cuts
             else:
-                asked.append(ThresholdTest(feature.source, feature.cuts, test.feature, test.threshold, test.nan_left))
+                affine = feature.affine
+                slope, offset = (affine.slope, affine.offset) if affine else (0.0, 0.0)
+                asked.append(
+                    ThresholdTest(
+                        feature.source, feature.cuts, test.feature, test.threshold, test.nan_left, slope, offset
+                    )
+                )
         for asking, keys in zip(asked, turns(self._inputs, asked, matrix), strict=True):
             cuts[asking.source] |= keys
         return {name: tuple(sorted(found)) for name, found in sorted(cuts.items())}
 
     def _compile(self, domain: Domain, tests: Sequence[NumberTest], about: Sequence[int], matrix: Any) -> None:
-        atoms = range(domain.values_count + domain.column.nullable)
-        ends = [(atom, value) for atom in atoms for value in domain.examples(atom)]
-        numbers = matrix(self._inputs.rows([Probe(domain.column.name, value) for _, value in ends]))
-        atom_of = np.array([atom for atom, _ in ends], np.intp)
+        atom_of, values = domain.extremes()
+        name = domain.column.name
+        numbers = matrix(self._inputs.table(len(values), {name: (np.arange(len(values)), values)}))
+        by_feature: dict[int, list[int]] = {}
         for number in about:
-            answers = tests[number].left(numbers[:, tests[number].feature].astype(np.float64))
-            left = np.zeros(len(atoms), bool)
-            left[atom_of] = answers
-            if (left[atom_of] != answers).any():
-                raise ModelRefused(
-                    f"The model reads column {domain.column.name!r} in a way that cannot be said by tests of it: bin "
-                    "the column, or let it through."
-                )
-            if left.all() or not left.any():
-                self.always[number] = bool(left.all())
+            by_feature.setdefault(tests[number].feature, []).append(number)
+        boundaries = domain.boundaries() if domain.column.ordered else []
+        for feature, of_feature in by_feature.items():
+            own = numbers[:, feature].astype(np.float64)
+            known = own[: len(own) - domain.column.nullable]
+            plain = [number for number in of_feature if tests[number].codes is None]
+            rising = domain.column.ordered and not np.isnan(known).any() and bool((known[1:] >= known[:-1]).all())
+            if rising:
+                self._rising(domain, boundaries, atom_of, own, [(number, tests[number]) for number in plain])
+            for number in of_feature:
+                if rising and tests[number].codes is None:
+                    continue
+                self._one_by_one(domain, atom_of, number, tests[number].left(own))
+
+    def _one_by_one(self, domain: Domain, atom_of: NDArray[np.intp], number: int, answers: NDArray[np.bool_]) -> None:
+        left = np.zeros(domain.values_count + domain.column.nullable, bool)
+        left[atom_of] = answers
+        if (left[atom_of] != answers).any():
+            _refuse_within_atoms(domain)
+        if left.all() or not left.any():
+            self.always[number] = bool(left.all())
+        else:
+            self.steps[number] = tuple(_steps(domain, left))
+
+    def _rising(
+        self,
+        domain: Domain,
+        boundaries: Sequence[tuple[int | float, float | None]],
+        atom_of: NDArray[np.intp],
+        own: NDArray[np.float64],
+        about: Sequence[tuple[int, NumberTest]],
+    ) -> None:
+        """Thresholds of a number that only rises with its column: what goes left is what is up to one boundary."""
+        column = domain.column
+        known = own[:-1] if column.nullable else own
+        places = np.searchsorted(known, np.array([test.threshold for _, test in about]), side="right")
+        inside = places[(places > 0) & (places < len(known))]
+        if (atom_of[inside - 1] == atom_of[inside]).any():
+            _refuse_within_atoms(domain)
+        for (number, test), place in zip(about, places.tolist(), strict=True):
+            of_missing = bool(test.left(own[-1:])[0]) if column.nullable else None
+            if 0 < place < len(known):
+                last, following = boundaries[int(atom_of[place - 1])]
+                op, value = ("le", last) if following is None else ("lt", following)
+                said = {"column": column.name, "op": op, "value": value, "or_missing": bool(of_missing)}
+                self.steps[number] = (Step(Predicate.model_validate(said), LEFT, RIGHT),)
+            elif of_missing is None or of_missing == (place > 0):
+                self.always[number] = place > 0
             else:
-                self.steps[number] = tuple(_steps(domain, left))
+                self.steps[number] = (Step(Predicate(column=column.name, op="is_missing"), *_sides(of_missing)),)
+
+
+def _refuse_within_atoms(domain: Domain) -> NoReturn:
+    raise ModelRefused(
+        f"The model reads column {domain.column.name!r} in a way that cannot be said by tests of it: bin the "
+        "column, or let it through."
+    )
 
 
 def _steps(domain: Domain, left: NDArray[np.bool_]) -> list[Step]:

@@ -108,7 +108,7 @@ BUGS: Final = (
         (
             Edit(
                 "auditor_client/models/score_tests.py",
-                "_stretches.compare",
+                "RawTests._rising",
                 'op, value = ("le", last) if following is None else ("lt", following)',
                 'op, value = ("lt", last) if following is None else ("le", following)',
             ),

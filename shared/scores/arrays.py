@@ -5,7 +5,7 @@ taken across records or reordered, so that a record's value is the same wherever
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from shared.contract.rules import MISSING_TESTS, Predicate, Rule, is_missing
 from shared.contract.schema import Schema
+from shared.scores.descent import Descent
 from shared.scores.documents import (
     Axis,
     Choice,
@@ -23,7 +24,6 @@ from shared.scores.documents import (
     Product,
     RuleList,
     RuleTerm,
-    ScoreTree,
     TableTerm,
     Terms,
     Trees,
@@ -98,7 +98,11 @@ def score_column(document: Document, table: Mapping[str, Any], schema: Schema) -
             a boolean one True and False, a category column texts.
         schema: The types of the columns.
     """
-    columns = TableColumns.of(table, schema)
+    return score_records(document, TableColumns.of(table, schema))
+
+
+def score_records(document: Document, columns: "TableColumns") -> list[float | str | bool | None]:
+    """The value of each of some records, as `score_column`."""
     said: Sequence[Any] = values_of(document)
     values: list[float | str | bool | None] = []
     for start in range(0, columns.records, RECORDS_AT_ONCE):
@@ -227,11 +231,13 @@ class TableColumns:
         records: How many there are.
         ordered: Ordered columns in float64; NaN is missing.
         listed: Of each category or boolean column the values that occur, None for missing, and each record's index.
+        descents: The trees of documents that were asked for, by the document's id, laid out for these columns.
     """
 
     records: int
     ordered: Mapping[str, _Array]
     listed: Mapping[str, tuple[Sequence[Any], _Array]]
+    descents: dict[int, Descent] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, table: Mapping[str, Any], schema: Schema) -> "TableColumns":
@@ -256,6 +262,7 @@ class TableColumns:
             len(range(self.records)[begin:end]),
             {name: numbers[begin:end] for name, numbers in self.ordered.items()},
             {name: (values, indices[begin:end]) for name, (values, indices) in self.listed.items()},
+            self.descents,
         )
 
     def scale(self, column: str, slope: np.floating[Any], out: _Array) -> None:
@@ -297,14 +304,11 @@ class TableColumns:
 
     def tree_sum(self, document: Trees) -> _Array:
         """See `Columns`."""
-        kind = KINDS[document.precision]
-        total: _Array = np.full(self.records, kind(document.base))
-        tests = np.stack([self._test(test) for test in document.tests]) if document.tests else np.empty((0, 0))
-        for tree in document.trees:
-            leaves = _leaves(tree, tests) if tree.tests else np.zeros(self.records, dtype=np.intp)
-            values: _Array = np.array(tree.values, dtype=kind)
-            total += values.take(leaves)
-        return total
+        descent = self.descents.get(id(document))
+        if descent is None:
+            listed = {name: values for name, (values, _) in self.listed.items()}
+            descent = self.descents[id(document)] = Descent(document, self.ordered, listed)
+        return descent.sums(self.records, self.ordered, self.listed, self._test)
 
     def _test(self, predicate: Predicate) -> _Array:
         """Return whom a predicate matches, shape (records,)."""
@@ -331,21 +335,3 @@ class TableColumns:
             case _:
                 matching = np.isin(numbers, operands, invert=True)
         return np.where(missing, predicate.or_missing, matching)
-
-
-def _leaves(tree: ScoreTree, tests: _Array) -> _Array:
-    """The leaf that each record ends in; `tests` is whom each test matches, shape (tests, records)."""
-    record = np.arange(tests.shape[1])
-    nodes = len(tree.tests)
-    # Leaf l is the state behind the nodes by l, and is followed by itself.
-    leaves = np.arange(nodes, nodes + len(tree.values))
-    test_at = np.concatenate((tree.tests, np.zeros_like(leaves)))
-    yes, no = (
-        np.concatenate([[child if child >= 0 else nodes + ~child for child in children], leaves])
-        for children in (tree.yes, tree.no)
-    )
-    state: _Array = np.zeros_like(record)
-    for _ in range(tree.depth):
-        state = np.where(tests[test_at[state], record], yes[state], no[state])
-    leaf: _Array = np.subtract(state, nodes)
-    return leaf

@@ -81,10 +81,10 @@ class ScoreTree(RequestModel):
             raise ValueError("`tests`, `yes` and `no` have one item for each node.")
         if not self.tests and len(self.values) != 1:
             raise ValueError("A tree without nodes has one leaf.")
-        for node, children in enumerate(zip(self.yes, self.no, strict=True)):
-            for child in children:
-                if not (node < child < len(self.tests) or 0 <= ~child < len(self.values)):
-                    raise ValueError(f"Node {node}: a child is a later node, or ~l for leaf l.")
+        nodes, last = len(self.tests), -len(self.values)
+        for node, (yes, no) in enumerate(zip(self.yes, self.no, strict=True)):
+            if not (last <= yes < nodes and last <= no < nodes and (yes < 0 or yes > node) and (no < 0 or no > node)):
+                raise ValueError(f"Node {node}: a child is a later node, or ~l for leaf l.")
         if self.depth > limits.SCORE_TREE_DEPTH_MAX:
             raise ValueError(f"A tree has at most {limits.SCORE_TREE_DEPTH_MAX} tests on a path.")
         return self
@@ -94,9 +94,10 @@ class ScoreTree(RequestModel):
         """The number of tests on its longest path."""
         depth = [1] * len(self.tests)
         for node, children in enumerate(zip(self.yes, self.no, strict=True)):
+            below = depth[node] + 1
             for child in children:
-                if child >= 0:
-                    depth[child] = max(depth[child], depth[node] + 1)
+                if child >= 0 and depth[child] < below:
+                    depth[child] = below
         return max(depth, default=0)
 
 
@@ -130,7 +131,7 @@ class Trees(RequestModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         for index, tree in enumerate(self.trees):
-            if not all(0 <= test < len(self.tests) for test in tree.tests):
+            if tree.tests and not 0 <= min(tree.tests) <= max(tree.tests) < len(self.tests):
                 raise ValueError(f"Tree {index} names a test that the document does not have.")
         for what, size in (("leaves", sum(len(tree.values) for tree in self.trees)), ("nodes", self.nodes)):
             if size > limits.SCORE_NODES_MAX:
@@ -339,12 +340,14 @@ def check_document(document: Document, schema: Schema) -> None:
     Raises:
         UnknownColumn, SensitiveColumn, InvalidPlan, TooLarge: with the path of the fault and what would fit.
     """
-    weight = 0
+    weight, checked = 0, set[int]()
     for path, part in _parts(document):
         match part:
             case Trees():
                 for index, test in enumerate(part.tests):
-                    test.check(schema, f"{path}tests[{index}]")
+                    if id(test) not in checked:  # the classes of a choice share theirs
+                        test.check(schema, f"{path}tests[{index}]")
+                checked.update(map(id, part.tests))
                 _check_cuts(part.tests, schema, limits.SCORE_CUTS_PER_COLUMN_MAX)
                 weight += part.nodes + sum(len(tree.values) for tree in part.trees)
                 weight += sum(len(test.values or ()) for test in part.tests)

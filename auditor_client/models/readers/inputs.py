@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
 from auditor_client.models.nameable import nameable_column
@@ -47,8 +48,8 @@ class InputTest:
     missing: bool = False
 
     def __post_init__(self) -> None:
-        numbers = self.value if isinstance(self.value, frozenset) else (self.value,)
-        if any(math.isnan(number) for number in numbers):
+        value = self.value
+        if any(map(math.isnan, value)) if isinstance(value, frozenset) else math.isnan(value):
             raise ModelRefused("A test compares with NaN, which no number equals: save the model again.")
 
     def answer(self, number: float) -> bool:
@@ -69,12 +70,14 @@ class ModelInput:
         codes: The number of each value; a value that is not there enters as missing. None: an ordered column's own.
         compared: With which numbers the model compares it; it grows.
         known: The predicates of tests that were asked about; it grows.
+        numbers: Those of them that compare with one number; it grows.
     """
 
     column: Column
     codes: Mapping[Value, float] | None
     compared: set[float] = field(default_factory=set, compare=False)
     known: dict[InputTest, Predicate | bool] = field(default_factory=dict, compare=False)
+    numbers: dict[tuple[Comparison, float, bool], Predicate | bool] = field(default_factory=dict, compare=False)
 
     def predicate(self, test: InputTest) -> Predicate | bool:
         """The test as a predicate of the column; its answer, if that is the same for every declared value.
@@ -85,6 +88,13 @@ class ModelInput:
         if test not in self.known:
             self.known[test] = self._predicate(test)
         return self.known[test]
+
+    def compared_with(self, op: Comparison, value: float, missing: bool) -> Predicate | bool:
+        """The `predicate` of the test of one number, which is made once."""
+        found = self.numbers.get((op, value, missing))
+        if found is None:
+            found = self.numbers[op, value, missing] = self.predicate(InputTest(op, value, missing))
+        return found
 
     def _predicate(self, test: InputTest) -> Predicate | bool:
         if self.codes is None:
@@ -264,16 +274,22 @@ def _shown(values: Sequence[Value]) -> str:
 
 def float32_below(threshold: float) -> InputTest:
     """The doubles whose float32, rounded to nearest, is below a float32 threshold, as one test of the double itself."""
-    upper = np.float32(threshold)
-    if np.isinf(upper):
-        # Nothing declared is infinite, and what rounds to infinity is taken for the largest float32.
-        return InputTest("lt", math.inf if upper > 0 else -math.inf)
-    with np.errstate(over="ignore"):
+    [(op, value)] = all_float32_below([threshold])
+    return InputTest(op, value)
+
+
+def all_float32_below(thresholds: Sequence[float] | NDArray[np.float32]) -> list[tuple[Comparison, float]]:
+    """Of each threshold the comparison of `float32_below`, and with what.
+
+    Nothing declared is infinite, and what rounds to infinity is taken for the largest float32.
+    """
+    upper = np.asarray(thresholds, np.float32)
+    with np.errstate(all="ignore"):
         lower = np.nextafter(upper, np.float32(-np.inf))
-    if np.isinf(lower):
-        return InputTest("lt", -math.inf)
-    middle = (float(lower) + float(upper)) / 2  # exact: one more bit than a float32 has
-    return InputTest("lt" if np.float32(middle) >= upper else "le", middle)
+        middle = (lower.astype(np.float64) + upper.astype(np.float64)) / 2  # exact: one more bit than a float32 has
+        strict = (middle.astype(np.float32) >= upper) | np.isinf(upper) | np.isinf(lower)
+    middle = np.where(np.isinf(upper), upper, np.where(np.isinf(lower), -np.inf, middle))
+    return [("lt" if below else "le", value) for below, value in zip(strict.tolist(), middle.tolist(), strict=True)]
 
 
 def float32_at_most(threshold: float) -> InputTest:

@@ -20,6 +20,7 @@ VALUES_MAX: Final = 16_777_216
 _TWICE: Final = "a member stands twice in an object"
 _OWN_WORDS: Final = {_TWICE: _TWICE}
 _NUMBERS: Final = (int, float)
+_NUMBERS_OR_TRUTHS: Final = frozenset({int, float, bool})
 
 
 def parsed_json(content: bytes, what: str) -> Any:
@@ -144,7 +145,7 @@ class DocumentPart:
         """A list of numbers, which may be infinite or NaN, of shape (length,)."""
         if not isinstance(self.value, list | np.ndarray) or length not in (None, len(self.value)):
             self.refuse("a list of numbers" if length is None else f"a list of {length} numbers")
-        if isinstance(self.value, list) and not all(type(item) in (int, float, bool) for item in self.value):
+        if isinstance(self.value, list) and not set(map(type, self.value)) <= _NUMBERS_OR_TRUTHS:
             self.refuse("a list of numbers")
         try:
             return np.array(self.value, np.float64)

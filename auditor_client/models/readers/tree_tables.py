@@ -1,6 +1,6 @@
 """Trees of any maker as the tables of a score document, and a single one as a tree of rules."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -39,12 +39,18 @@ class TestTable:
 
     def __init__(self) -> None:
         self._indices: dict[Predicate, int] = {}
+        self._seen: dict[int, tuple[Predicate, int]] = {}
 
     def index(self, predicate: Predicate) -> int:
         """The index of a test, which is taken in if it is new."""
+        seen = self._seen.get(id(predicate))
+        if seen is not None:
+            return seen[1]
         if len(self._indices) >= limits.SCORE_TESTS_MAX and predicate not in self._indices:
             raise ModelRefused(f"The model has more than {limits.SCORE_TESTS_MAX} different tests.")
-        return self._indices.setdefault(predicate, len(self._indices))
+        index = self._indices.setdefault(predicate, len(self._indices))
+        self._seen[id(predicate)] = predicate, index
+        return index
 
     @property
     def tests(self) -> tuple[Predicate, ...]:
@@ -112,6 +118,67 @@ def tree_table(root: Hashable, step: Callable[[Hashable], Step], tests: TestTabl
         yes=tuple(target[resolve(inner[node][1])] for node in order),
         no=tuple(target[resolve(inner[node][2])] for node in order),
         values=tuple(values),
+    )
+
+
+def binary_table(
+    yes: Sequence[int],
+    no: Sequence[int],
+    answers: Sequence[Predicate | bool],
+    values: Sequence[float],
+    tests: TestTable,
+) -> ScoreTree:
+    """A binary tree whose nodes are numbered, as `tree_table` makes it of steps.
+
+    Args:
+        yes: Of each inner node, the child for yes: another one, or ~l for leaf l. It is a tree, as `require_tree` says.
+        no: The other.
+        answers: Of each inner node its test, or the answer that is the same for everybody.
+        values: Of each leaf.
+        tests: The document's, which grows.
+    """
+    always = {node: yes[node] if answer else no[node] for node, answer in enumerate(answers) if type(answer) is bool}
+
+    def behind(node: int) -> int:
+        while node in always:
+            node = always[node]
+        return node
+
+    if always:
+        yes, no = [behind(child) for child in yes], [behind(child) for child in no]
+    index = [-1] * len(answers)
+    leaves: dict[int, int] = {}
+    root = behind(0 if answers else -1)
+    waiting = [root]
+    if root < 0:
+        leaves[root] = 0
+        waiting = []
+    else:
+        index[root] = tests.index(answers[root])  # type: ignore[arg-type]  # no constant is left
+    while waiting:
+        node = waiting.pop()
+        for child in (no[node], yes[node]):
+            if child < 0:
+                leaves[child] = len(leaves)
+            else:
+                index[child] = tests.index(answers[child])  # type: ignore[arg-type]
+                waiting.append(child)
+    number = {leaf: ~place for leaf, place in leaves.items()}
+    order: list[int] = []
+    waiting = [root] if root >= 0 else []
+    while waiting:
+        node = waiting.pop()
+        number[node] = len(order)
+        order.append(node)
+        waiting += [child for child in (yes[node], no[node]) if child >= 0]
+    if len(order) > limits.SCORE_NODES_MAX:
+        raise ModelRefused(f"The model has more than {limits.SCORE_NODES_MAX} nodes.")
+    return made(
+        ScoreTree,
+        tests=tuple([index[node] for node in order]),
+        yes=tuple([number[yes[node]] for node in order]),
+        no=tuple([number[no[node]] for node in order]),
+        values=tuple([values[~leaf] for leaf in leaves]),
     )
 
 

@@ -24,7 +24,7 @@ from auditor_client.models.readers.decisions import by_choice, compared, makers_
 from auditor_client.models.readers.frames import frame, installed
 from auditor_client.models.readers.inputs import InputTest, ModelInputs
 from auditor_client.models.readers.links import exp
-from auditor_client.models.readers.tree_tables import TestTable, made, tree_table
+from auditor_client.models.readers.tree_tables import TestTable, binary_table, made, tree_table
 from auditor_client.models.score_tests import NumberTest
 from shared.scores.documents import ScoreTree, Trees
 
@@ -155,6 +155,15 @@ def _documents(text: LightGBMModel, features: ModelInputs) -> list[Trees]:
 
 def _table(tree: LightGBMTree, features: ModelInputs, tests: TestTable) -> ScoreTree:
     """A node of the table is a node of the tree and one of its tests: one that takes zero for missing has three."""
+    if not tree.categories and _ZERO not in tree.missing:
+        nodes = zip(tree.feature, tree.threshold, tree.missing, tree.default_left, strict=True)
+        answers = [
+            features[feature].compared_with(
+                "le", _around_zero(threshold), default if missing == _NAN else threshold >= 0
+            )
+            for feature, threshold, missing, default in nodes
+        ]
+        return binary_table(tree.left, tree.right, answers, tree.values, tests)
 
     def step(node: Any) -> Any:
         index, stage = node

@@ -22,10 +22,11 @@ from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from auditor_client.models.readers.boosters.xgboost_document import XGBoostModel, XGBoostTree, parsed
 from auditor_client.models.readers.decisions import by_choice, compared, makers_answers, one_number, two_classes
 from auditor_client.models.readers.frames import frame, installed
-from auditor_client.models.readers.inputs import InputTest, ModelInputs, float32_below
+from auditor_client.models.readers.inputs import InputTest, ModelInputs, all_float32_below
 from auditor_client.models.readers.links import expf, logf
-from auditor_client.models.readers.tree_tables import TestTable, made, tree_table
+from auditor_client.models.readers.tree_tables import TestTable, binary_table, made
 from auditor_client.models.score_tests import NumberTest
+from shared.contract.rules import Predicate
 from shared.scores.documents import ScoreTree, Trees
 
 _LOGISTIC: Final = ("binary:logistic", "reg:logistic")
@@ -211,18 +212,21 @@ def _margin(objective: str, base: float) -> float:
 
 
 def _table(tree: XGBoostTree, inputs: ModelInputs, tests: TestTable) -> ScoreTree:
-    def step(node: Any) -> Any:
-        left, right = tree.left[node], tree.right[node]
-        if left == -1:
-            return tree.condition[node]
+    inner = [node for node, left in enumerate(tree.left) if left != -1]
+    leaves = [node for node, left in enumerate(tree.left) if left == -1]
+    number = {node: place for place, node in enumerate(inner)} | {node: ~place for place, node in enumerate(leaves)}
+    yes, no = [number[tree.left[node]] for node in inner], [number[tree.right[node]] for node in inner]
+    answers: list[Predicate | bool] = []
+    below = all_float32_below([tree.condition[node] for node in inner])
+    for place, (node, (op, value)) in enumerate(zip(inner, below, strict=True)):
         index, default = tree.feature[node], tree.default_left[node]
         if node in tree.categories:
             listed = _listed(tree.categories[node], not default, inputs, index)
-            return inputs[index].predicate(listed), right, left
-        below = float32_below(tree.condition[node])
-        return inputs[index].predicate(InputTest(below.op, below.value, default)), left, right
-
-    return tree_table(0, step, tests)
+            answers.append(inputs[index].predicate(listed))
+            yes[place], no[place] = no[place], yes[place]
+        else:
+            answers.append(inputs[index].compared_with(op, value, default))
+    return binary_table(yes, no, answers, [tree.condition[node] for node in leaves], tests)
 
 
 def _listed(codes: frozenset[float], missing: bool, inputs: ModelInputs, index: int) -> InputTest:

@@ -180,7 +180,8 @@ def _trees(given: dict[str, Any], kind: str, number: int, encoded: tuple[Encoded
             if modes[index[tree, node]] != "LEAF" or leaves[index[tree, node]] != 0:
                 raise ModelRefused("A tree ensemble has two numbers in a leaf, or one in a node.")
             leaves[index[tree, node]] = weight
-    tests = TestTable()
+    tests, known = TestTable(), dict[tuple[int, Any, float, bool], Predicate | bool]()
+    numbers = values.tolist()
     roots: dict[Any, int] = {}
     for position, (tree, _) in enumerate(keys):
         roots.setdefault(tree, position)
@@ -198,10 +199,10 @@ def _trees(given: dict[str, Any], kind: str, number: int, encoded: tuple[Encoded
             )
         except KeyError as error:
             raise ModelRefused(f"A tree's node {error} is not there.") from error
-        test = _predicate(
-            encoded[columns[position]], _MODES[modes[position]], float(values[position]), bool(tracks[position]), inputs
-        )
-        return test, yes, no
+        asked = columns[position], _MODES[modes[position]], numbers[position], bool(tracks[position])
+        if asked not in known:
+            known[asked] = _predicate(encoded[asked[0]], *asked[1:], inputs)
+        return known[asked], yes, no
 
     trees = [tree_table(root, step, tests) for root in roots.values()]
     base = given.get("base_values") or []

@@ -105,7 +105,7 @@ def test_a_fault_in_reading_is_noticed(fault: str, monkeypatch: pytest.MonkeyPat
         return forests.documents(replace(ensemble, trees=trees, precision="float64"), *given)
 
     def of_double(test: NumberTest | None) -> NumberTest | None:
-        return test and replace(test, threshold=float(np.nextafter(np.float32(test.threshold), np.float32(np.inf))))
+        return test and test._replace(threshold=float(np.nextafter(np.float32(test.threshold), np.float32(np.inf))))
 
     faults: dict[str, tuple[Any, str, Any]] = {
         "sparse": (pipelines, "_numbers", lambda made, absent_is_missing: numbers(made, absent_is_missing=False)),

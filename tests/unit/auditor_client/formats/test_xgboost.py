@@ -16,7 +16,7 @@ from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters import xgboost as reader
 from auditor_client.models.readers.boosters.xgboost_document import VOCABULARY, parsed
-from auditor_client.models.readers.inputs import InputTest, ModelInputs, float32_below
+from auditor_client.models.readers.inputs import ModelInput, ModelInputs, float32_below
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import xgboost_file, xgboost_model
 from checks.model_formats.formats import FORMATS
@@ -72,12 +72,15 @@ def test_a_float32_threshold_is_moved_exactly_to_doubles(threshold: float) -> No
 def test_a_fault_in_reading_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control."""
     model, request = xgboost_model(0)
+    of_one_number = ModelInput.compared_with
     faults: dict[str, Any] = {
-        "double": ("float32_below", lambda threshold: InputTest("lt", threshold)),
-        "missing": ("InputTest", lambda op, value, missing=False: InputTest(op, value, not missing)),
-        "float64": ("_margin", lambda _, base: base),
-    }
-    monkeypatch.setattr(reader, *faults[fault])
+        "double": (reader, "all_float32_below", lambda thresholds: [("lt", one) for one in thresholds]),
+        "missing": (
+            ModelInput, "compared_with", lambda self, op, value, missing: of_one_number(self, op, value, not missing)
+        ),
+        "float64": (reader, "_margin", lambda _, base: base),
+    }  # fmt: skip
+    monkeypatch.setattr(*faults[fault])
 
     with pytest.raises(ModelRefused, match="decides otherwise"):
         read_object(model, request)
