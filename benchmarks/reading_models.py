@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from xml.etree.ElementTree import Element, SubElement, tostring  # written here; defusedxml parses
@@ -258,8 +259,8 @@ def main() -> None:
             path.parent.mkdir(exist_ok=True)
             if not path.exists():
                 path.write_bytes(_of_size(made, round(options.megabytes * 1e6)))
-            reading = _best(lambda path=path: read_model(str(path), _request(path)), options.rounds)
-            loading = _best(lambda path=path, made=made: made.load(path), options.rounds)
+            reading = _best(partial(read_model, str(path), _request(path)), options.rounds)
+            loading = _best(partial(made.load, path), options.rounds)
             command = f"{_command_s(path, Path(folder)):.2f}" if options.command else "-"
             table.add_row(
                 name, f"{path.stat().st_size / 1e6:.1f}", f"{reading:.2f}", f"{loading:.3f}", made.loads,

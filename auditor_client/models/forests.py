@@ -146,7 +146,8 @@ def _laid_out(tree: FittedTree, raw: RawTests, index: dict[NumberTest, int]) -> 
         order.append(node)
         nodes += len(steps[node])
         waiting += (behind[tree.right[node]], behind[tree.left[node]])
-    tests, yes, no = [], [], []
+    tests: list[int] = []
+    yes, no = [], []
     for node in order:
         ways = {LEFT: first[behind[tree.left[node]]], RIGHT: first[behind[tree.right[node]]]}
         tests += indices[node]

@@ -7,7 +7,7 @@ statistics of categories are refused.
 """
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.checking import MakersAnswers
 from auditor_client.models.inventing import Invented
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
+from auditor_client.models.readers.boosters.category_hashes import require_hash
 from auditor_client.models.readers.decisions import by_choice, compared, makers_answers, one_number, two_classes
 from auditor_client.models.readers.frames import frame, installed
 from auditor_client.models.readers.inputs import InputTest, ModelInputs, float32_at_most
@@ -54,10 +55,10 @@ VOCABULARY: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "float_features": {
         "feature_id": USED, "feature_index": USED, "flat_feature_index": USED, "nan_value_treatment": USED,
-        "borders": "the splits have theirs", "has_nans": "of training", "feature_name": "said in feature_id",
+        "borders": USED, "has_nans": USED, "feature_name": "said in feature_id",
     },
     "categorical_features": {
-        "feature_id": USED, "feature_index": USED, "flat_feature_index": USED, "values": "the splits have theirs",
+        "feature_id": USED, "feature_index": USED, "flat_feature_index": USED, "values": USED,
         "feature_name": "said in feature_id",
     },
     "oblivious_tree": {"leaf_values": USED, "splits": USED, "leaf_weights": "of training"},
@@ -65,7 +66,7 @@ VOCABULARY: Final[Mapping[str, Mapping[str, str]]] = {
     "leaf": {"value": USED, "weight": "of training"},
     "split": {
         "split_type": USED, "border": USED, "float_feature_index": USED, "cat_feature_index": USED, "value": USED,
-        "split_index": "its place among all splits",
+        "split_index": USED,
     },
 }  # fmt: skip
 """The members of objects that may stand in an export: used, or why they change no prediction; others are refused."""
@@ -138,7 +139,11 @@ def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, lis
     oblivious = document.get("oblivious_trees")
     parts = (document["trees"] if oblivious is None else oblivious).items(limits.SCORE_TREES_MAX - 1)
 
+    all_splits = _all_splits(document["features_info"])
+
     def goes_on(part: DocumentPart) -> Any:
+        if part["split_type"].value in ("FloatFeature", "OneHotFeature"):
+            _require_indexed(part, all_splits)
         if part["split_type"].value == "OneHotFeature":
             part.known(*VOCABULARY["split"])
             index = categorical[part["cat_feature_index"].integer(0, len(categorical) - 1)]
@@ -170,14 +175,46 @@ def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, lis
     return inputs.noted(read), classes, inputs, names
 
 
+def _all_splits(part: DocumentPart) -> list[tuple[str, int, float]]:
+    """The splits of all features in CatBoost's order: its kind, the feature's index, the border or hash.
+
+    CatBoost itself finds a node's split by its index here, and looks at nothing else.
+    """
+    found: list[tuple[str, int, float]] = []
+    for kind, listed, name in (
+        ("FloatFeature", "float_features", "borders"), ("OneHotFeature", "categorical_features", "values"),
+    ):  # fmt: skip
+        features = part.get(listed)
+        for index, feature in enumerate([] if features is None else features.items(FEATURES_MAX)):
+            values = feature.get(name)
+            numbers = [] if values is None or values.value is None else values.numbers().tolist()
+            if kind == "FloatFeature" and (values is None or sorted(set(numbers)) != numbers):
+                feature.refuse("a feature with its borders, ascending")
+            found += [(kind, index, number) for number in numbers]
+    return found
+
+
+def _require_indexed(part: DocumentPart, all_splits: Sequence[tuple[str, int, float]]) -> None:
+    """Refuse a split whose own words are not those of the split that its index names."""
+    kind = part["split_type"].text()
+    given = part["split_index"]
+    index = given.integer(0, len(all_splits) - 1) if type(given.value) is int else given.refuse("a whole number")
+    of, value = ("float_feature_index", "border") if kind == "FloatFeature" else ("cat_feature_index", "value")
+    if all_splits[index] != (kind, part[of].integer(), part[value].number()):
+        given.refuse("the index of this split among those of all features")
+
+
 def _hashes(part: DocumentPart) -> dict[str, int]:
     """The hash of each category that training knew, by its text."""
     listed = part.get("cat_features_hash")
     listed = None if listed is None or listed.value is None else listed  # an export with a pool without categories
-    return {
+    found = {
         one["value"].text(): one["hash"].integer(0, 2**32 - 1)
         for one in ([] if listed is None else listed.items(limits.CATEGORIES_PER_COLUMN_MAX))
     }
+    for text, stated in found.items():
+        require_hash(text, stated)
+    return found
 
 
 def _categories(inputs: ModelInputs, index: int, hashed: Mapping[str, int]) -> list[Value]:
@@ -230,7 +267,10 @@ def _features(part: DocumentPart) -> tuple[list[str], list[int], list[bool], lis
             item.known(*VOCABULARY[kind])
             of_kind.append(index)
             if kind == "float_features":
-                nan_above.append(item["nan_value_treatment"].one_of("AsIs", "AsFalse", "AsTrue") == "AsTrue")
+                treatment = item["nan_value_treatment"].one_of("AsIs", "AsFalse", "AsTrue")
+                if item["has_nans"].truth() == (treatment == "AsIs"):
+                    item["has_nans"].refuse("whether nan_value_treatment is another than AsIs")
+                nan_above.append(treatment == "AsTrue")
     if sorted(names) != list(range(len(names))):
         raise ModelRefused(f"The model has inputs that are neither numbers nor categories. {_READ}")
     return [names[index] for index in range(len(names))], flat, nan_above, categorical

@@ -4,6 +4,7 @@ A number is in the bin of how many cuts it reaches; bin 0 is for missing, the la
 InterpretML adds its tables in an order of its own, so scores agree within what rounding of that many sums can make.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -28,6 +29,42 @@ _READ: Final = (
     "and the links logit, mlogit and identity."
 )
 
+USED: Final = "used"
+_TRAINING: Final = "of training"
+_SPREAD: Final = "how sure a table is"
+VOCABULARY: Final[Mapping[str, str]] = {
+    "bins_": USED, "classes_": USED, "feature_names_in_": USED, "intercept_": USED, "link_": USED,
+    "term_features_": USED, "term_scores_": USED,
+    "link_param_": "refused but for NaN: the links that are read have no parameter",
+    "feature_types_in_": "said by the kind of the bins", "n_features_in_": "as many as names",
+    "term_names_": "made of the features' names", "has_fitted_": "said by term_scores_",
+    "feature_bounds_": "of pictures", "histogram_edges_": "of pictures", "histogram_weights_": "of pictures",
+    "unique_val_counts_": "of pictures", "min_target_": "of pictures", "max_target_": "of pictures",
+    **dict.fromkeys(("bagged_scores_", "bagged_intercept_", "standard_deviations_"), _SPREAD),
+    **dict.fromkeys(
+        (
+            "bag_weights_", "best_iteration_", "bin_weights_", "n_samples_", "noise_scale_binning_",
+            "noise_scale_boosting_", "feature_names", "feature_types", "max_bins", "max_interaction_bins",
+            "interactions", "exclude", "validation_size", "outer_bags", "inner_bags", "learning_rate", "greedy_ratio",
+            "cyclic_progress", "smoothing_rounds", "interaction_smoothing_rounds", "max_rounds",
+            "early_stopping_rounds", "early_stopping_tolerance", "callback", "min_samples_leaf", "min_hessian",
+            "reg_alpha", "reg_lambda", "max_delta_step", "gain_scale", "min_cat_samples", "cat_smooth", "max_leaves",
+            "missing", "monotone_constraints", "objective", "n_jobs", "random_state",
+        ),
+        _TRAINING,
+    ),
+}  # fmt: skip
+"""The attributes of a fitted machine: used, or why they change no prediction; others are refused by name."""
+
+
+def _require_known(model: Any) -> None:
+    for name in vars(model):
+        if name not in VOCABULARY and name != "_estimator_type":
+            raise ModelRefused(f"The model has an attribute {name[:60]!r}, which is not known here. {_READ}")
+    value = getattr(model, "link_param_", None)
+    if value is not None and not (isinstance(value, float) and math.isnan(value)):
+        raise ModelRefused(f"The model's link_param_ is {value!r:.40}, which is not read. {_READ}")
+
 
 def read_object(model: Any, request: ModelRequest) -> ReadModel:
     """Read a fitted machine over a dataset's columns.
@@ -39,6 +76,7 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         raise ModelRefused(f"{type(model).__name__} is not read. {_READ}")
     if not hasattr(model, "term_scores_"):
         raise ModelRefused("The model is not fitted: fit it first.")
+    _require_known(model)
     maker = installed("interpret")
     version = str(getattr(maker, "__version__", ""))
     if version and not re.match(r"0\.[5-7]\.", version):

@@ -11,6 +11,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters.catboost import VOCABULARY
+from auditor_client.models.readers.boosters.category_hashes import category_hash
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import catboost_file
 from checks.model_formats.data import SCHEMA
@@ -132,3 +133,52 @@ def test_damaged_files_are_refused_and_nothing_else() -> None:
 
     assert faults == []
     assert survived < 200
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda document: _split(document).pop("split_index"), "split_index"),
+        (lambda document: _split(document).update(split_index=_split(document)["split_index"] + 1e-6), "split_index"),
+        (
+            lambda document: _split(document).update(split_index=0 if _split(document)["split_index"] else 1),
+            "split_ind",
+        ),
+        (lambda document: _split(document).update(border=-1234.5), "split_index"),
+        (lambda document: _split(document).update(split_index=-1), "split_index"),
+        (lambda document: _feature(document).pop("borders"), "borders"),
+        (lambda document: _feature(document)["borders"].reverse(), "ascending"),
+        (lambda document: _feature(document)["borders"].insert(0, -1e9), "split_index"),
+        (lambda document: _feature(document).update(has_nans=not _feature(document)["has_nans"]), "has_nans"),
+        (lambda document: _feature(document).pop("has_nans"), "has_nans"),
+    ],
+)
+def test_a_split_is_what_its_index_says(change: Any, text: str) -> None:
+    """CatBoost looks at the index alone, and at `has_nans` before it looks where missing goes."""
+    document = json.loads(json.dumps(RECORDED[0]["document"]))
+    change(document)
+
+    with pytest.raises(ModelRefused, match=text):
+        read_object(load_object(json.dumps(document).encode(), "m"), ModelRequest(SCHEMA, favourable=[1]))
+
+
+def _split(document: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = document["oblivious_trees"][0]["splits"][0]
+    return found
+
+
+def _feature(document: dict[str, Any]) -> dict[str, Any]:
+    features: list[dict[str, Any]] = document["features_info"]["float_features"]
+    return max(features, key=lambda feature: len(feature["borders"]))
+
+
+def test_hashes_are_those_of_the_categories() -> None:
+    """As CatBoost computed them; a file with another hash of a text is refused."""
+    listed = CATEGORIES[0]["document"]["features_info"]["cat_features_hash"]
+    assert all(category_hash(one["value"]) == one["hash"] for one in listed)
+    assert category_hash("seventeen letters") is None
+
+    document = json.loads(json.dumps(CATEGORIES[0]["document"]))
+    document["features_info"]["cat_features_hash"][0]["hash"] += 1
+    with pytest.raises(ModelRefused, match="not CatBoost's hash"):
+        read_object(load_object(json.dumps(document).encode(), "m"), ModelRequest(SCHEMA, favourable=[1]))

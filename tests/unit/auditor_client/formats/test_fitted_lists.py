@@ -96,6 +96,24 @@ def test_a_machine_of_another_version_is_refused(version: str, monkeypatch: pyte
         ebm.read_object(ExplainableBoostingClassifier(RECORDED[0]), asked)
 
 
+@pytest.mark.parametrize(("name", "value"), [("offsets_", 1), ("link_param_", 1.5)])
+def test_an_attribute_outside_the_table_is_refused(name: str, value: Any) -> None:
+    """What is not known might change what the machine predicts."""
+    model = ExplainableBoostingClassifier(RECORDED[0])
+    setattr(model, name, value)
+
+    with pytest.raises(ModelRefused, match=name):
+        ebm.read_object(model, ModelRequest(SCHEMA, favourable=[RECORDED[0]["classes_"][-1]]))
+
+
+def test_every_attribute_of_a_machine_has_a_reason() -> None:
+    """What interpret 0.7.8 sets on a fitted machine."""
+    used = {"bins_", "classes_", "feature_names_in_", "intercept_", "link_", "term_features_", "term_scores_"}
+
+    assert {name for name, why in ebm.VOCABULARY.items() if why == ebm.USED} == used
+    assert all(ebm.VOCABULARY.values())
+
+
 def test_booleans_taken_for_categories_are_zero_and_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """As interpret 0.7 writes them where `feature_types` says nominal; training saw one of `insured` alone."""
     monkeypatch.setattr("auditor_client.models.checking.records_count", lambda _: 300)
