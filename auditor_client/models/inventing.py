@@ -181,8 +181,8 @@ class _Allowed:
         missing = self.missing and test.matches(None)
         if ordered and test.op in ORDERS:
             side: Any = "left" if test.op in ("lt", "ge") else "right"
-            place = int(np.searchsorted(self.values, float(test.operands[0]), side=side))
-            ways = self.values[:place], self.values[place:]
+            position = int(np.searchsorted(self.values, float(test.operands[0]), side=side))
+            ways = self.values[:position], self.values[position:]
             matched, others = ways if test.op in ("lt", "le") else ways[::-1]
         else:
             taken = np.array([test.matches(value) for value in self.values.tolist()], bool)

@@ -163,19 +163,19 @@ class RawTests:
         """Thresholds of a number that only rises with its column: what goes left is what is up to one boundary."""
         column = domain.column
         known = own[:-1] if column.nullable else own
-        places = np.searchsorted(known, np.array([test.threshold for _, test in about]), side="right")
-        inside = places[(places > 0) & (places < len(known))]
+        positions = np.searchsorted(known, np.array([test.threshold for _, test in about]), side="right")
+        inside = positions[(positions > 0) & (positions < len(known))]
         if (atom_of[inside - 1] == atom_of[inside]).any():
             _refuse_within_atoms(domain)
-        for (number, test), place in zip(about, places.tolist(), strict=True):
+        for (number, test), position in zip(about, positions.tolist(), strict=True):
             of_missing = bool(test.left(own[-1:])[0]) if column.nullable else None
-            if 0 < place < len(known):
-                last, following = boundaries[int(atom_of[place - 1])]
+            if 0 < position < len(known):
+                last, following = boundaries[int(atom_of[position - 1])]
                 op, value = ("le", last) if following is None else ("lt", following)
                 said = {"column": column.name, "op": op, "value": value, "or_missing": bool(of_missing)}
                 self.steps[number] = (Step(Predicate.model_validate(said), LEFT, RIGHT),)
-            elif of_missing is None or of_missing == (place > 0):
-                self.always[number] = place > 0
+            elif of_missing is None or of_missing == (position > 0):
+                self.always[number] = position > 0
             else:
                 self.steps[number] = (Step(Predicate(column=column.name, op="is_missing"), *_sides(of_missing)),)
 

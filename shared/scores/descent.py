@@ -23,7 +23,7 @@ _BELOW_ALL: Final = np.int32(-1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tests:
+class _TestArrays:
     """A document's tests as arrays, shape (tests,) each.
 
     Attributes:
@@ -44,7 +44,7 @@ class _Nodes:
     """A tree whose nodes know their tests; a child below 0 is leaf ~child.
 
     Attributes:
-        kind, row, bound: As `_Tests`, of each node.
+        kind, row, bound: As `_TestArrays`, of each node.
         below, other: Where a record goes on that is below the bound or matched, and any other.
         values: Of each leaf, in the document's precision.
         by_rank: Whether all nodes are decided by ranks.
@@ -81,7 +81,7 @@ class Descent:
         kind = np.float32 if document.precision == "float32" else np.float64
         self._trees = [_nodes(tree, tests, kind) for tree in document.trees]
 
-    def _laid_out(self, ordered: frozenset[str]) -> _Tests:
+    def _laid_out(self, ordered: frozenset[str]) -> _TestArrays:
         tests = self.document.tests
         by_column: dict[str, list[int]] = {}
         count = len(tests)
@@ -107,7 +107,7 @@ class Descent:
             kind[indices], opposite[indices] = _BY_RANK, others
             row[indices] = 2 * number + ~low
             bound[indices] = 2 * inverse + 1 + with_equal
-        return _Tests(kind, row, bound, opposite)
+        return _TestArrays(kind, row, bound, opposite)
 
     def sums(
         self,
@@ -172,7 +172,7 @@ class Descent:
         return goes
 
 
-def _nodes(tree: ScoreTree, tests: _Tests, kind: Any) -> _Nodes:
+def _nodes(tree: ScoreTree, tests: _TestArrays, kind: Any) -> _Nodes:
     test = np.array(tree.tests, np.intp)
     yes, no = np.array(tree.yes, np.intp), np.array(tree.no, np.intp)
     opposite, kinds = tests.opposite[test], tests.kind[test]

@@ -163,7 +163,7 @@ def binary_table(
             else:
                 index[child] = tests.index(answers[child])  # type: ignore[arg-type]
                 waiting.append(child)
-    number = {leaf: ~place for leaf, place in leaves.items()}
+    number = {leaf: ~position for leaf, position in leaves.items()}
     order: list[int] = []
     waiting = [root] if root >= 0 else []
     while waiting:

@@ -214,16 +214,18 @@ def _margin(objective: str, base: float) -> float:
 def _table(tree: XGBoostTree, inputs: ModelInputs, tests: TestTable) -> ScoreTree:
     inner = [node for node, left in enumerate(tree.left) if left != -1]
     leaves = [node for node, left in enumerate(tree.left) if left == -1]
-    number = {node: place for place, node in enumerate(inner)} | {node: ~place for place, node in enumerate(leaves)}
+    number = {node: position for position, node in enumerate(inner)} | {
+        node: ~position for position, node in enumerate(leaves)
+    }
     yes, no = [number[tree.left[node]] for node in inner], [number[tree.right[node]] for node in inner]
     answers: list[Predicate | bool] = []
     below = all_float32_below([tree.condition[node] for node in inner])
-    for place, (node, (op, value)) in enumerate(zip(inner, below, strict=True)):
+    for position, (node, (op, value)) in enumerate(zip(inner, below, strict=True)):
         index, default = tree.feature[node], tree.default_left[node]
         if node in tree.categories:
             listed = _listed(tree.categories[node], not default, inputs, index)
             answers.append(inputs[index].predicate(listed))
-            yes[place], no[place] = no[place], yes[place]
+            yes[position], no[position] = no[position], yes[position]
         else:
             answers.append(inputs[index].compared_with(op, value, default))
     return binary_table(yes, no, answers, [tree.condition[node] for node in leaves], tests)
