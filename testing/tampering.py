@@ -47,8 +47,9 @@ def put_back(holder: TestedHolder) -> Iterator[TestedHolder]:
 
 
 def unsealed(threshold: int) -> tuple[str, ...]:
-    """Statements that put a store's only watch back as it was before watches were sealed: its threshold in clear."""
+    """Statements that put a store back as it was before watches were sealed: its only watch's threshold in clear."""
     return (
+        "DROP TABLE block_losses", "ALTER TABLE datasets DROP COLUMN split_id", "DROP INDEX entries_by_kind",
         "DROP INDEX watches_by_auditor", "DROP INDEX releases_by_watch",
         "ALTER TABLE releases DROP COLUMN watch", "ALTER TABLE watches DROP COLUMN sealed",
         f"ALTER TABLE watches ADD COLUMN noisy_threshold BIGINT NOT NULL DEFAULT {threshold}",

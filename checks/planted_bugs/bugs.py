@@ -391,19 +391,19 @@ BUGS: Final = (
             Edit(
                 _ENCODED,
                 "encode_records",
-                "            _write(file, record_fields(schema, secret.id), record_arrays(schema, staged, report))\n",
-                "            domain = {'type': 'integer', 'minimum': 0, 'maximum': 2**16 - 1}\n"
-                "            columns = tuple(\n"
-                "                column.model_copy(update=domain)\n"
-                "                if column.ordered and len(values) and values.min() >= 0 and values.max() < 2**16\n"
-                "                and (values == np.floor(values)).all() else column\n"
-                "                for column, values in zip(schema.columns, staged.values, strict=True)\n"
-                "            )\n"
-                "            chosen = schema.model_copy(update={'columns': columns})\n"
-                "            fields = record_fields(chosen, secret.id).with_metadata(\n"
-                "                record_fields(schema, secret.id).metadata\n"
-                "            )\n"
-                "            _write(file, fields, record_arrays(chosen, staged, report))\n",
+                "        fields, arrays = record_fields(schema, secret.id), record_arrays(schema, staged, report)\n",
+                "        domain = {'type': 'integer', 'minimum': 0, 'maximum': 2**16 - 1}\n"
+                "        columns = tuple(\n"
+                "            column.model_copy(update=domain)\n"
+                "            if column.ordered and len(values) and values.min() >= 0 and values.max() < 2**16\n"
+                "            and (values == np.floor(values)).all() else column\n"
+                "            for column, values in zip(schema.columns, staged.values, strict=True)\n"
+                "        )\n"
+                "        chosen = schema.model_copy(update={'columns': columns})\n"
+                "        fields = record_fields(chosen, secret.id).with_metadata(\n"
+                "            record_fields(schema, secret.id).metadata\n"
+                "        )\n"
+                "        arrays = record_arrays(chosen, staged, report)\n",
             ),
         ),
         ("tests/unit/holder_service/test_records.py::test_the_declaration_alone_decides_how_columns_are_encoded",),
@@ -854,12 +854,12 @@ BUGS: Final = (
         (
             Edit(
                 "holder_service/services/releases/priced.py",
-                "PricedPlan._noisy_batches.noisy",
-                "            noisy = batch.mechanism.release(",
+                "PricedPlan._noisy_batches.counted",
+                "            counted = true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist()\n",
                 "            import logging\n\n"
                 "            seen = true_counts.reveal_to_mechanism().tolist()\n"
                 '            logging.getLogger(__name__).debug(f"counted {seen}")\n'
-                "            noisy = batch.mechanism.release(",
+                "            counted = true_counts.reveal_to_mechanism()[:, :groups].ravel().tolist()\n",
             ),
         ),
         ("tests/attacks/test_logged_counts.py",),

@@ -7,7 +7,7 @@ import pytest
 from checks.plain_english import accepted, counts, excess, hits_of_docs, hits_of_source
 
 
-def test_no_place_has_more_hits_than_are_accepted() -> None:
+def test_no_file_or_room_has_more_hits_than_are_accepted() -> None:
     assert list(excess(counts(), accepted())) == []
 
 

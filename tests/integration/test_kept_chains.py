@@ -186,7 +186,7 @@ def test_a_store_from_before_there_was_rho_is_upgraded_with_its_chains_and_watch
         settings, keys = holder.settings, (holder.admin_key, holder.auditor_key)
     settings.watch_secret.unlink()
     edit(
-        settings, *unsealed(threshold), "DROP INDEX entries_by_kind", "DROP TABLE approvals",
+        settings, *unsealed(threshold), "DROP TABLE approvals",
         "ALTER TABLE populations DROP COLUMN approval_days",
         "DROP TABLE completed_sign_ins", "ALTER TABLE datasets DROP COLUMN rehearsal",
         "ALTER TABLE entries DROP COLUMN rho_nano", "UPDATE alembic_version SET version_num = '0006'",

@@ -170,8 +170,7 @@ def test_watches_of_before_are_sealed_when_the_tables_are_brought_up_to_date(sql
     kept = row(sqlite_holder)
     threshold = sqlite_holder.holder.seals.opened(identity, kept["sealed"]).noisy_threshold
     settings = sqlite_holder.settings
-    older = ("DROP INDEX entries_by_kind", "UPDATE alembic_version SET version_num = '0010'")
-    for statement in (*unsealed(threshold), *older):
+    for statement in (*unsealed(threshold), "UPDATE alembic_version SET version_num = '0010'"):
         sqlite_holder.holder.store.database.write(partial(executed, statement))
     settings.watch_secret.unlink()
 
