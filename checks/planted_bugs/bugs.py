@@ -18,6 +18,7 @@ from checks.planted_bugs.log_bugs import LOG_BUGS
 from checks.planted_bugs.nul_bugs import NUL_BUGS
 from checks.planted_bugs.outcome_bugs import OUTCOME_BUGS
 from checks.planted_bugs.reader_bugs import READER_BUGS
+from checks.planted_bugs.share_bugs import SHARE_BUGS
 from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
 from checks.planted_bugs.stage_bugs import STAGE_BUGS
 from checks.planted_bugs.turn_bugs import TURN_BUGS
@@ -75,6 +76,7 @@ BUGS: Final = (
     *APPROVAL_BUGS,
     *NUL_BUGS,
     *LOG_BUGS,
+    *SHARE_BUGS,
     *CAUSE_BUGS,
     *READER_BUGS,
     *WATCH_BUGS,

@@ -4,14 +4,16 @@ A count at ε of 5 from each of two holders is 14 or more people off by chance l
 """
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
-from holder_service.records.shares import PARQUET
+from holder_service.records.shares import HEADER, PARQUET
 from shared.contract.shares import MODULUS, Shares, joined_count
 from shared.kinds.releases import Release, verify_signature
 from testing.holders import TestedHolder
@@ -168,6 +170,25 @@ def test_files_that_are_not_this_half_are_refused(both: TwoHolders, tmp_path: Pa
         answer = holder.load(wrong.read_bytes(), NAME, PARQUET)
         assert "No holder may have both halves" in refused(answer, "invalid-records", holder=holder)["detail"]
         refused(holder.load(register_csv(), NAME), "invalid-records", holder=holder)
+
+
+def test_the_seed_is_in_no_file_but_the_records_and_in_no_log(
+    set_up_holder: TestedHolder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with two_holders(set_up_holder, tmp_path / "two") as both:
+        half = tmp_path / "two" / "split" / "a.parquet"
+        seed = json.loads(pyarrow.parquet.read_schema(half).metadata[HEADER])["seed"]
+        answer = both.first.release(by_origin(), dataset=NAME)
+        assert answer.status_code == 201
+        written = {path: path.read_bytes() for path in (tmp_path / "two" / "first").rglob("*") if path.is_file()}
+        shown = [record.getMessage() + json.dumps(vars(record), default=str) for record in caplog.records]
+        shown += [answer.text, json.dumps(both.first.entries()), both.first.metrics().text]
+
+    holding = [path for path, content in written.items() if seed.encode() in content or bytes.fromhex(seed) in content]
+    assert [path.parent.name for path in holding] == ["records"], "the encoded records, and nothing else"
+    assert shown
+    assert not any(seed in text for text in shown)
 
 
 def test_another_split_is_another_version_with_another_id(set_up_holder: TestedHolder, tmp_path: Path) -> None:

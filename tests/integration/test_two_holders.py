@@ -13,10 +13,12 @@ import pytest
 from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
-from auditor_client.errors import HolderUnavailable, QuestionRefused, SettingsMissing
+from auditor_client.errors import EstimationRefused, HolderUnavailable, QuestionRefused, SettingsMissing
 from auditor_client.models.tree import Tree
+from holder_service.mechanisms.base import noisy_words
+from holder_service.services.releases import priced
 from shared.kinds.releases import Release
-from testing.holders import TestedHolder
+from testing.holders import Served, TestedHolder, forked
 from testing.invented.questions import leaf, split
 from testing.registers import linked_values, register_csv
 from testing.two_holders import NAME, TwoHolders, halves_of, two_holders
@@ -216,8 +218,69 @@ def test_halves_of_different_splits_or_versions_are_refused(set_up_holder: Teste
                 assert both.first.load(half.read_bytes(), NAME, "application/vnd.apache.parquet").status_code == 200
             with pytest.raises(QuestionRefused, match="versions 3 and 2"):
                 auditor.audit(OLD, NAME, "origin", "1")
+            half = tmp_path / "two" / "split" / "b.parquet"
+            assert both.second.load(half.read_bytes(), NAME, "application/vnd.apache.parquet").status_code == 200
+            with pytest.raises(QuestionRefused, match="versions 3 and 3"):
+                auditor.audit(OLD, NAME, "origin", "1")
             assert spent(both) == [0, 0]
 
 
 def test_transport_of_the_test_is_real(both: TwoHolders) -> None:
     assert all(httpx.get(f"{holder.url}/readyz").status_code == 200 for holder in both)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("charged", [False, True])
+@pytest.mark.slow
+def test_a_holder_killed_around_its_charge_is_charged_once(
+    set_up_holder: TestedHolder, tmp_path: Path, number: int, charged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the two dies before its charge, or after it and before its answer arrives; then all is asked again."""
+    with two_holders(set_up_holder, tmp_path / "two") as both:
+        homes = [holder.settings for holder in both]
+    with forked(homes[0]) as first, forked(homes[1]) as second:
+        served = [first, second]
+        auditor = _asking(served, set_up_holder, tmp_path)
+        exchange = [auditor._exchange, auditor._second][number]
+        assert exchange is not None
+        release = exchange.holder.release
+
+        def dying(*asked: Any) -> Any:
+            if charged:
+                release(*asked)
+            served[number].kill()
+            raise HolderUnavailable("The holder does not answer.")
+
+        monkeypatch.setattr(exchange.holder, "release", dying)
+        with auditor, pytest.raises(HolderUnavailable):
+            auditor.audit(OLD, NAME, "origin", "1")
+    with forked(homes[0]) as first, forked(homes[1]) as second:
+        with _asking([first, second], set_up_holder, tmp_path) as auditor:
+            result = auditor.audit(OLD, NAME, "origin", "1")
+            assert auditor.verify().ok
+        for holder in (first, second):
+            with set_up_holder.at(holder.url) as again:
+                assert again.spent(dataset=NAME) == "1"
+                assert again.is_intact()
+    assert result.stored.second is not None
+
+
+def _asking(served: list[Served], set_up: TestedHolder, tmp_path: Path) -> Auditor:
+    return Auditor(holders=[(one.url, set_up.auditor_key) for one in served], receipts=tmp_path / "receipts")
+
+
+def test_a_gross_lie_of_one_holder_is_refused_where_the_people_of_cells_are_known(
+    both: TwoHolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counts of a cell add up to its people but for the noise; ε of 5 leaves no doubt about a hundred."""
+    honest, calls = noisy_words, []
+
+    def lying(mechanism: Any, words: Any) -> list[str]:
+        calls.append(len(words))
+        drawn = honest(mechanism, words)
+        return drawn if len(calls) % 2 else [str((int(word) + 100) % 2**64) for word in drawn]
+
+    monkeypatch.setattr(priced, "noisy_words", lying)
+    with auditor_of(both, tmp_path / "receipts") as auditor, pytest.raises(EstimationRefused):
+        auditor.audit(OLD, NAME, "origin", "5", supports_from=women_and_men(tmp_path))
+    assert len(calls) == 2

@@ -1,0 +1,102 @@
+"""Bugs of registers that two holders share."""
+
+from typing import Final
+
+from checks.planted_bugs.bug import Bug, Edit
+
+_SHARES: Final = "holder_service/records/shares.py"
+_UNIT: Final = "tests/unit/holder_service/test_shares.py"
+_HOLDERS: Final = "tests/integration/test_shares.py"
+_CLIENT: Final = "tests/integration/test_two_holders.py"
+
+SHARE_BUGS: Final = (
+    Bug(
+        "a holder adds no noise to its half",
+        (
+            Edit(
+                "holder_service/mechanisms/base.py",
+                "noisy_words",
+                "mechanism.release([0] * len(words))",
+                "[0] * len(words)",
+            ),
+        ),
+        (f"{_UNIT}::test_noise_is_added_modulo_two_to_the_64",),
+    ),
+    Bug(
+        "every split has one seed",
+        (
+            Edit(
+                "holder_service/records/splitting.py",
+                "split_register",
+                "secrets.token_bytes(SEED_BYTES)",
+                "bytes(SEED_BYTES)",
+            ),
+        ),
+        (f"{_UNIT}::test_two_splits_have_nothing_in_common",),
+    ),
+    Bug(
+        "words of a share are always even",
+        (
+            Edit(
+                _SHARES,
+                "SeededWords.of",
+                'np.frombuffer(content, dtype="<u8").reshape(people, self.per_person)',
+                'np.frombuffer(content, dtype="<u8").reshape(people, self.per_person) & np.uint64(2**64 - 2)',
+            ),
+        ),
+        (f"{_UNIT}::test_words_are_the_key_stream_wherever_one_begins",),
+    ),
+    Bug(
+        "the words of a share begin anew in every chunk",
+        (Edit(_SHARES, "SeededWords.of", "block = first *", "block = 0 *"),),
+        (f"{_UNIT}::test_words_are_the_key_stream_wherever_one_begins",),
+    ),
+    Bug(
+        "the seed of a share is logged",
+        (
+            Edit(
+                _SHARES,
+                "ShareFile.open",
+                "header, names = _header(upload)",
+                'header, names = _header(upload); __import__("logging").getLogger("holder_service").info(header.seed)',
+            ),
+        ),
+        (f"{_HOLDERS}::test_the_seed_is_in_no_file_but_the_records_and_in_no_log",),
+    ),
+    Bug(
+        "a holder takes the other half of a split that it has",
+        (
+            Edit(
+                "holder_service/services/running/loads.py",
+                "_record_version",
+                "_require_other_half_elsewhere(transaction, now, split_id)",
+                "pass",
+            ),
+        ),
+        (f"{_HOLDERS}::test_what_was_loaded_stays_the_half_that_it_is",),
+    ),
+    Bug(
+        "halves of two splits are added up",
+        (
+            Edit(
+                "auditor_client/exchange/two_holders.py",
+                "require_halves",
+                "not first.shares.completes(second.shares) or first.version != second.version",
+                "first.version != second.version",
+            ),
+        ),
+        (f"{_CLIENT}::test_halves_of_different_splits_or_versions_are_refused",),
+    ),
+    Bug(
+        "the noise of two holders is estimated as that of one",
+        (
+            Edit(
+                "auditor_client/exchange/two_holders.py",
+                "_joined_batch",
+                "of_two_holders(first.noise)",
+                "first.noise",
+            ),
+        ),
+        (f"{_CLIENT}::test_an_audit_by_three_groups_has_the_noise_of_both_and_both_receipts",),
+    ),
+)
