@@ -235,8 +235,11 @@ class Schema(RequestModel):
         if self.shares is not None:
             self._check_shares(names)
         if self.blocks is not None:
-            if self.is_aggregate:
-                raise ValueError("blocks: an aggregate table does not have person keys to count by. Leave them out.")
+            if self.is_aggregate and self.blocks.per_person_max > 1:
+                raise ValueError(
+                    "blocks: an aggregate table does not have person keys to count a person's blocks by. Set "
+                    "per_person_max to 1, if each person is in one block for ever."
+                )
             if self.shares is not None:
                 raise ValueError("blocks: a dataset with shares cannot have blocks; leave out `blocks` or `shares`.")
             self._check_blocks(self.blocks)

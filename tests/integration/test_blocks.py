@@ -5,10 +5,12 @@ import sqlite3
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holder_service.services.running.backup import back_up
 from testing.holders import TestedHolder
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")
@@ -51,12 +53,13 @@ def audit(*months: int, epsilon: str = "0.5") -> dict[str, Any]:
     }
 
 
-def opened(holder: TestedHolder, **changes: Any) -> TestedHolder:
-    limit = {"epsilon": "1"}
+def opened(
+    holder: TestedHolder, *, limit: dict[str, str] | None = None, load: bool = True, **changes: Any
+) -> TestedHolder:
     for answer in (
         holder.admin("PUT", "/datasets/loans", json={**DECLARATION, **changes}),
-        holder.load(loans(*range(36)), "loans"),
-        holder.admin("PUT", "/datasets/loans/budgets/ADR", json=limit),
+        *([holder.load(loans(*range(36)), "loans")] if load else []),
+        holder.admin("PUT", "/datasets/loans/budgets/ADR", json=limit or {"epsilon": "1"}),
     ):
         assert answer.status_code == 200, answer.text
     return holder
@@ -209,3 +212,81 @@ def test_racing_requests_overspend_no_block(holder: TestedHolder) -> None:
             spent[month] += answer.status_code == 201
     assert max(spent.values()) == 5
     assert holder.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_accounts_in_rho_have_blocks_too(sqlite_holder: TestedHolder) -> None:
+    """ρ is added up by block, and Gaussian noise of one month costs the others nothing."""
+    holder = opened(sqlite_holder, limit={"rho": "0.01"}, cap={"rho": "0.01", "delta": "0.000001"})
+    months = [audit(month) for month in range(3)]
+    for body in months:
+        body["batches"][0] |= {"mechanism": {"name": "gaussian"}, "rho": "0.01"}
+        del body["batches"][0]["epsilon"]
+
+    assert [holder.release(body, dataset="loans").status_code for body in months] == [201] * 3
+    assert holder.release({**months[1], "draw": 2}, dataset="loans").status_code == 403
+    balances = holder.auditor("GET", "/datasets/loans/budget").json()["blocks"]["balances"]
+    assert [(one["first"], one["spent"]["rho"]) for one in balances] == [("2026-04", "0"), ("2026-01", "0.01")]
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_rehearsals_cost_no_block_anything(sqlite_holder: TestedHolder) -> None:
+    """A rehearsal says what the same would cost, and neither keeps people's blocks nor charges them."""
+    holder = opened(sqlite_holder)
+    assert holder.admin("POST", "/datasets/loans/rehearsal", json={}).status_code in (200, 201)
+
+    answers = [holder.release({**audit(3), "draw": draw}, dataset="loans-rehearsal") for draw in (1, 2, 3)]
+
+    assert [answer.status_code for answer in answers] == [201] * 3, answers[0].text
+    assert answers[0].json()["rehearsal"]["would_cost"]["epsilon"] == "0.5"
+    assert "blocks" not in answers[0].json()
+    assert holder.spent(dataset="loans") == "0"
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_a_refinement_is_charged_to_the_same_blocks(sqlite_holder: TestedHolder) -> None:
+    """The difference is charged to the blocks of the first answer."""
+    holder = opened(sqlite_holder)
+    first = holder.release(audit(3, epsilon="0.25"), dataset="loans").json()
+
+    finer = holder.release({**audit(3, epsilon="1"), "refines": first["id"]}, dataset="loans")
+
+    assert finer.status_code == 201, finer.text
+    [charged] = finer.json()["blocks"]["charged"]
+    assert (charged["first"], charged["last"], charged["loss"]["epsilon"]) == ("2026-04", "2026-04", "0.75")
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_a_training_is_charged_to_every_declared_block(sqlite_holder: TestedHolder) -> None:
+    """A learner sees everybody."""
+    columns = [*DECLARATION["columns"], {"name": "repaid", "type": "boolean", "label": True}]
+    holder = opened(sqlite_holder, load=False, columns=columns)
+    records = b"id,month,granted,sex,repaid\n" + b"".join(
+        f"{person},2026-01,{str(person % 2 == 0).lower()},Male,true\n".encode() for person in range(40)
+    )
+    assert holder.load(records, "loans").status_code == 200
+    asked = {
+        "algorithm": {"name": "fair_tree", "depth": 1}, "epsilon": "0.5", "features": [{"column": "granted"}],
+        "label": "repaid", "sensitive": ["sex"],
+    }  # fmt: skip
+
+    trained = holder.auditor("POST", "/datasets/loans/trainings", json=asked)
+
+    assert trained.status_code == 201, trained.text
+    [charged] = trained.json()["blocks"]["charged"]
+    assert (charged["blocks"], charged["loss"]["epsilon"]) == (36, "0.5")
+    assert holder.admin("POST", "/ledger/verify").json()["intact"]
+
+
+def test_a_back_up_has_the_blocks_of_people(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
+    """Whoever restores it goes on comparing; without that file nothing is loaded."""
+    holder = opened(sqlite_holder)
+    back_up(holder.holder, tmp_path / "copy")
+    [kept] = (tmp_path / "copy" / "people").glob("*.blocks")
+    [current] = holder.settings.people.glob("*.blocks")
+    assert kept.read_bytes() == current.read_bytes()
+
+    current.unlink()
+
+    refused = holder.load(loans(0), "loans")
+    assert refused.status_code == 409
+    assert "back-up" in refused.text

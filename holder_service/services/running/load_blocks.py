@@ -27,6 +27,8 @@ def join(
 ) -> None:
     """Put the blocks of new records together with the dataset's earlier ones, if nobody is in too many.
 
+    Nobody in an aggregate table has a key, so its people are compared with nobody.
+
     Args:
         encoded: The name of the new records; the caller holds `files.joining()`.
         people: The name of all hashes of the dataset with the new ones, which `Engine.join` gave.
@@ -36,13 +38,15 @@ def join(
         Conflict: The blocks of earlier records are not here, so nobody can tell.
     """
     domain = dataset.blocks
-    if domain is None:
+    if domain is None or dataset.schema.is_aggregate:
         return
     with store.database.read() as connection:
         loaded = [one for one in datasets.every(connection, population=dataset.population) if one.version_last > 0]
     paths: dict[str, Path] = {}
     for one in loaded:
         path = files.blocks_of(one.people_file)
+        if path is None and one.schema.is_aggregate:
+            continue  # that its people are in no other block is the administrator's word
         if path is None:
             raise Conflict(
                 f"The holder's file that says in which blocks the people of dataset {one.name!r} were is missing, so "
