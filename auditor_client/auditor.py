@@ -214,7 +214,7 @@ class Auditor:
             question=question,
             quote=quote,
             forecast=forecast(question, supports=people, reading=asking.reading, kept=kept),
-            budget=budget,
+            budget=budget.about(quote.blocks, description.table.block_domain),
             target_width=target_width,
             about=asking.about,
         )

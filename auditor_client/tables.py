@@ -1,7 +1,7 @@
 """What the holder says about datasets and budgets, as tables: for a terminal, and as HTML for a notebook."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -72,18 +72,22 @@ def budget_table(budgets: Sequence[Budget]) -> Table:
     return Table(
         tuple(sentence for account in budgets for sentence in budget_notices(account, datetime.now(UTC))),
         ("Auditor", "Population", "Granted", "Spent", "Left", "Until"),
-        tuple(
-            (
-                account.auditor,
-                account.population
-                if account.rehearsal_of is None
-                else f"{account.population}: REHEARSAL, never charged",
-                *map(loss_words, (account.limit, account.spent, account.left)),
-                "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC",
-            )
-            for account in budgets
-        ),
+        tuple(row for account in budgets for row in _account_rows(account)),
     )
+
+
+def _account_rows(account: Budget) -> Iterator[tuple[str, ...]]:
+    """A row of each account, or of each range of blocks that it is the same for, newest first."""
+    name = account.population if account.rehearsal_of is None else f"{account.population}: REHEARSAL, never charged"
+    end = "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC"
+    if account.blocks is None:
+        yield account.auditor, name, *map(loss_words, (account.limit, account.spent, account.left)), end
+        return
+    for one in account.blocks.balances:
+        about = f"{name}, {account.blocks.column} {one.words}"
+        yield account.auditor, about, *map(loss_words, (account.limit, one.spent, one.spendable)), end
+    if account.blocks.more:
+        yield account.auditor, f"{name}, older blocks", loss_words(account.limit), "", "", end
 
 
 def budget_notices(account: Budget, now: datetime) -> tuple[str, ...]:
@@ -92,7 +96,8 @@ def budget_notices(account: Budget, now: datetime) -> tuple[str, ...]:
     if account.rehearsal_of is not None or has_ended(account, now):
         return ()
     thresholds, found = Thresholds(), []
-    if share := thresholds.reached(account.spent, account.limit):
+    # With blocks of people, what is spent is the most of any block; the others have more left.
+    if account.blocks is None and (share := thresholds.reached(account.spent, account.limit)):
         percent, amount = share
         much = f"All of the {amount}" if percent >= 100 else f"{percent} % of the {amount}"
         found.append(

@@ -134,6 +134,8 @@ class Answering:
         reading, about = asking.reading.settled(question.metrics), asking.about.over(self._about)
         self._notes.keep(Note.of(question, stored, reading, about))
         budget_now = self._budget_now(question.dataset.name)
+        if budget_now is not None:
+            budget_now = budget_now.about(stored.release.blocks, question.dataset.table.block_domain)
         return finding(question, stored, reading, holder_url=self._exchange.holder.url, budget=budget_now, about=about)
 
     def priced(self, question: Question, auditor: str) -> PricedPlan:
@@ -159,7 +161,7 @@ class Answering:
             as_meant = all(asked.loss.is_nothing or priced.composition["classes"] == 1 for asked, priced in pairs)
         else:
             meant = sum((asked.loss - charged for (asked, _), charged in zip(pairs, before, strict=True)), NO_LOSS)
-            as_meant = quote.price == meant
+            as_meant = quote.price == meant or (question.dataset.blocks is not None and quote.price.fits_in(meant))
         if as_meant:
             return priced
         raise QuestionRefused(

@@ -1,5 +1,6 @@
 """What plans have in addition to the checks of every kind: batches, their noise, price and counts."""
 
+from auditor_client.exchange.block_verification import check_price
 from auditor_client.exchange.client_kind import RequestContext
 from auditor_client.exchange.expected_noise import expected_noise, expected_rho_nano, is_expected
 from auditor_client.exchange.verification import require
@@ -37,10 +38,8 @@ def check_plan_quote(quote: Quote, plan: Plan, context: RequestContext) -> None:
             charge += (asked.loss - before) * classes
         else:
             charge += _price(asked, priced, changed, dataset.terms, where=where)
-    require(
-        quote.price == (charge if dataset.terms.kind == "sum" else charge + dataset.terms.of(0)),
-        f"the quote charges {loss_words(quote.price)}, and its batches come to {loss_words(charge)}",
-    )
+    whole = charge if dataset.terms.kind == "sum" else charge + dataset.terms.of(0)
+    check_price(quote.price, whole, quote.blocks, dataset)
 
 
 def _charged_before(plan: Plan, refined: Release | None) -> tuple[Loss, ...]:
@@ -74,6 +73,7 @@ def check_plan_release(release: Release, plan: Plan, quote: Quote, context: Requ
     """
     dataset, schema, refined = context.dataset, context.schema, context.refined
     require(release.shares == dataset.shares, "it is of another half of the register than the dataset")
+    require(release.blocks == quote.blocks, "it was charged to other blocks of people than the quote said")
     names = [batch.name for batch in plan.batches]
     require([batch.name for batch in release.batches] == names, "its batches are not the plan's, in the plan's order")
     charged = _charged_before(plan, refined)

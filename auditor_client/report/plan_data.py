@@ -221,6 +221,11 @@ def _step_row(name: str, step: StepForecast) -> StepForecastRow:
 def _price(quote: Quote, budget: Budget) -> str:
     if quote.rehearsal is not None:
         return charge_words(quote)
+    if quote.blocks is not None:
+        return said(
+            "at most {charge} about people of {blocks}; {left} is left there",
+            charge=loss_words(quote.charge), blocks=quote.blocks.words, left=loss_words(budget.left),
+        )  # fmt: skip
     return said("{charge}; {left} is left", charge=loss_words(quote.charge), left=loss_words(budget.left))
 
 

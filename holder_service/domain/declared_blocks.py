@@ -10,6 +10,7 @@ from typing import Any
 from holder_service.domain.errors import Conflict
 from shared.contract.blocks import BlockDomain
 from shared.contract.schema import Schema
+from shared.privacy.amounts import Loss
 
 
 def require_one_block_column(present: Mapping[str, Schema], name: str, after: Schema, *, fixed: bool) -> None:
@@ -55,6 +56,20 @@ def require_no_blocks(*populations: Mapping[str, Schema]) -> None:
                     f"Dataset {name!r} adds up losses by block of people, and populations with blocks can neither be "
                     "merged nor compared by a charged look. Run `holder overlaps` on the holder's machine instead."
                 )
+
+
+def require_promise(cap: Loss, schemas: Mapping[str, Schema]) -> None:
+    """Refuse a cap of which one person may lose more than an amount can say.
+
+    Raises:
+        Conflict: The cap, times the number of blocks that a person may be in, is too large.
+    """
+    for schema in schemas.values():
+        if schema.blocks is not None and not (cap * schema.blocks.per_person_max).can_be_said:
+            raise Conflict(
+                f"One person may be in {schema.blocks.per_person_max} blocks, and so lose that many times the cap of "
+                f"{cap}, which is more than any amount that can be stated. Lower the cap or per_person_max."
+            )
 
 
 def entered_blocks(domain: BlockDomain | None) -> dict[str, Any]:

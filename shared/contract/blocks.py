@@ -71,6 +71,14 @@ class BlockDomain:
         """The column's value that a number stands for."""
         return self.values[number] if self.values else number
 
+    def number(self, value: BlockValue) -> int:
+        """The number of a declared value.
+
+        Raises:
+            ValueError: It is not declared.
+        """
+        return self.values.index(str(value)) if self.values else int(value)
+
     def everywhere(self, loss: Loss) -> tuple[BlockLoss, ...]:
         """The same loss of every declared block."""
         return () if loss.is_nothing else (BlockLoss(self.first, self.last, loss),)
@@ -122,6 +130,11 @@ class ChargedBlocks(ContractModel):
     """Ranges of blocks, ascending, none of which overlap, and what each block of a range loses."""
 
     @property
+    def words(self) -> str:
+        """The blocks that are charged, for people: "month 2026-01 – 2026-03, 2026-07"."""
+        return f"{self.column} {', '.join(_range_words(one.first, one.last) for one in self.charged)}"
+
+    @property
     def person_loss(self) -> Loss:
         """What one person loses at most: the sum of the largest losses of as many blocks as a person may be in."""
         left, total = self.per_person_max, NO_LOSS
@@ -145,6 +158,11 @@ class BlockBalance(ContractModel):
     spendable: Loss
     """What the auditor's limit and the population's cap both have left for each of them."""
 
+    @property
+    def words(self) -> str:
+        """The range, for people: one value, or the first and the last."""
+        return _range_words(self.first, self.last)
+
 
 class BlockBalances(ContractModel):
     """An auditor's account block by block: newest first, blocks of equal balances as one."""
@@ -157,6 +175,10 @@ class BlockBalances(ContractModel):
     """The newest ranges of blocks."""
     more: bool
     """Whether there are older ranges that are not listed."""
+
+
+def _range_words(first: BlockValue, last: BlockValue) -> str:
+    return str(first) if first == last else f"{first} – {last}"
 
 
 def _size(loss: Loss) -> tuple[int, int]:

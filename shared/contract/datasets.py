@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from shared.contract.approvals import ApprovalSetting
-from shared.contract.blocks import BlockBalances, Blocks
+from shared.contract.blocks import BlockBalances, BlockDomain, Blocks, ChargedBlocks
 from shared.contract.declaration_faults import NO_SENSITIVE, unfit_declaration
 from shared.contract.metadata import DatasetMetadata, UnfitMetadata
 from shared.contract.rehearsals import Rehearsal, marked_name
@@ -351,6 +351,29 @@ class Budget(ContractModel):
     blocks: BlockBalances | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
     """What is left block by block, where cap and budgets hold by block: `spent` is then the most of any block, and what
     is left is left in every block. Left out where they are about everybody, and in lists of accounts."""
+
+    def about(self, charged: ChargedBlocks | None, domain: BlockDomain | None) -> Self:
+        """Return the account with what is left in every block that a request is charged to.
+
+        Args:
+            charged: What the request is charged by block; `None` without blocks.
+            domain: The declared blocks.
+        """
+        if charged is None or domain is None or self.blocks is None:
+            return self
+        spans = [(domain.number(one.first), domain.number(one.last)) for one in charged.charged]
+        met = [
+            one
+            for one in self.blocks.balances
+            if any(domain.number(one.first) <= last and first <= domain.number(one.last) for first, last in spans)
+        ]
+        oldest = min((domain.number(one.first) for one in self.blocks.balances), default=domain.last + 1)
+        if not met or any(first < oldest for first, _ in spans):
+            return self  # some of them are not listed: what is left in every block of the account holds
+        spendable = met[0].spendable
+        for one in met:
+            spendable = spendable.within(one.spendable)
+        return self.model_copy(update={"remaining": spendable, "spendable": spendable})
 
     @property
     def left(self) -> Loss:

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
+from auditor_client import Auditor
+from auditor_client.errors import BudgetExhausted
+from auditor_client.tables import budget_table
 from holder_service.services.running.backup import back_up
+from testing.console_visitors import visitor
 from testing.holders import TestedHolder
 
 pytestmark = pytest.mark.usefixtures("coarse_chances")
@@ -152,6 +156,10 @@ def test_blocks_can_only_grow(sqlite_holder: TestedHolder) -> None:
 
     assert declared(blocks={"column": "month", "per_person_max": 2}) == 409
     assert declared(blocks=None) == 409
+    assert declared(cap={"epsilon": "999"}) == 200  # for one block
+    assert holder.admin(
+        "PUT", "/datasets/many", json={**DECLARATION, "blocks": {"column": "month", "per_person_max": 1000}}
+    ).is_error
     assert declared(columns=with_months(*MONTHS[1:])) == 409
     assert declared(columns=with_months("2025-12", *MONTHS)) == 409
     assert declared(columns=with_months(*MONTHS, "2029-01")) == 200
@@ -290,3 +298,58 @@ def test_a_back_up_has_the_blocks_of_people(sqlite_holder: TestedHolder, tmp_pat
     refused = holder.load(loans(0), "loans")
     assert refused.status_code == 409
     assert "back-up" in refused.text
+
+
+def test_a_client_asks_about_one_month_after_the_other(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
+    """What is left is that of the months that are asked about; batches of several months cost the largest of them."""
+    holder = opened(sqlite_holder)
+    asked: dict[str, Any] = {"favourable": "true", "sensitive": ["sex"], "decision": "granted"}
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
+        first = auditor.audit(None, "loans", epsilon="1", where="month = 2026-01", **asked)
+        planned = auditor.plan(None, "loans", epsilon="1", where="month = 2026-02", people=100, **asked)
+        second = auditor.audit(None, "loans", epsilon="1", where="month = 2026-02", **asked)
+        with pytest.raises(BudgetExhausted):
+            auditor.audit(None, "loans", epsilon="0.1", where="month = 2026-02", draw=2, **asked)
+
+    assert first.release.blocks is not None
+    assert [one.first for one in first.release.blocks.charged] == ["2026-01"]
+    assert planned.budget.left.epsilon_nano == 10**9
+    assert second.release.charge.epsilon_nano == 10**9
+    assert "at most ε = 1 about people of month 2026-02; ε = 1 is left there" in planned.view.text
+
+
+def test_aggregate_tables_have_blocks_by_the_administrators_word(sqlite_holder: TestedHolder) -> None:
+    """Nobody has a key there: one block for each person has to be declared, and losses are added up by block."""
+    table = {**DECLARATION, "people": "number", "blocks": {"column": "month", "per_person_max": 2}}
+    del table["person_key"]
+    assert sqlite_holder.admin("PUT", "/datasets/loans", json=table).status_code == 422
+    opened(sqlite_holder, load=False, person_key=None, people="number")
+    rows = b"number,month,granted,sex\n20,2026-01,true,Male\n30,2026-02,true,Female\n"
+
+    assert sqlite_holder.load(rows, "loans").status_code == 200
+    assert sqlite_holder.load(rows, "loans").status_code == 200
+
+    assert [sqlite_holder.release(audit(month, epsilon="1"), dataset="loans").status_code for month in (0, 1)] == [
+        201
+    ] * 2
+
+
+def test_people_read_that_losses_are_by_block(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
+    """The console, the transparency report and the auditor's table say whose losses they are."""
+    holder = opened(sqlite_holder, blocks={"column": "month", "per_person_max": 2})
+    holder.release(audit(3, epsilon="1"), dataset="loans")
+    with visitor(holder) as visits:
+        budgets = " ".join(visits.get("/console/budgets").text.split())
+    report = holder.admin("GET", "/datasets/loans/report")
+    page = holder.admin("GET", "/datasets/loans/report?format=html")
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
+        table = budget_table([auditor.budget("loans")])
+
+    assert "loses at most 2 times the cap" in budgets
+    assert "what one person lost at most" in " ".join(page.text.split())
+    assert report.json()["spent_on_population"]["epsilon"] == "2"
+    assert not table.sentences
+    assert [(row[1], row[3], row[4]) for row in table.rows] == [
+        ("loans, month 2026-05 – 2028-12", "ε = 0", "ε = 1"), ("loans, month 2026-04", "ε = 1", "ε = 0"),
+        ("loans, month 2026-01 – 2026-03", "ε = 0", "ε = 1"),
+    ]  # fmt: skip

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from holder_service.domain.block_accounts import BlockAccount, balances
+from holder_service.domain.declared_blocks import require_promise
 from holder_service.domain.errors import Conflict, InvalidRequest, NotFound
 from holder_service.domain.ledger import Balance, Event
 from holder_service.domain.second_officers import cap_change
@@ -77,6 +78,7 @@ def set_cap(store: LedgerStore, *, actor: str, population: str, cap: Loss) -> Po
         found = unmerged(transaction.connection, population)
         for dataset in datasets.every(transaction.connection, population=population):
             require_real(dataset, "Nothing is charged about it: it needs no cap.")
+            require_promise(cap, {dataset.name: dataset.schema})
         before = ledger.population_balance(transaction.connection, population)
         require_kind(transaction.connection, population, before, cap)
         after = before.limited(cap)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from holder_service.domain.declared_blocks import entered_blocks, require_one_block_column
+from holder_service.domain.declared_blocks import entered_blocks, require_one_block_column, require_promise
 from holder_service.domain.errors import (
     AlreadyCharged,
     Conflict,
@@ -173,6 +173,7 @@ def declare(
         ):
             after = replace(after, version=before.version)
         cap = ledger.population_balance(transaction.connection, population)
+        require_promise(cap.limit, {name: schema})
         if after != before:
             datasets.put(transaction.connection, after)
             transaction.append(

@@ -67,7 +67,8 @@ class TransparencyReport:
         words: What people read of the dataset, as administrators wrote it; without a number of people.
         others: The population's other datasets, retired ones included.
         spent: The loss of the releases about this dataset alone.
-        population_spent: That of all releases about the population's people, merged ones included.
+        population_spent: That of all releases about the population's people, merged ones included; with blocks, what
+            one person lost of it at most.
         meaning: What everything that was released about the population means for one of its people.
         decisions: Entries of the kinds `DECISIONS`, oldest first.
     """
@@ -119,7 +120,7 @@ def transparency_report(store: LedgerStore, dataset: str, *, organisation: str |
             population=population,
             others=tuple(one.name for one in others),
             spent=sum((one.event.loss for one in charges), NO_LOSS),
-            population_spent=balance.spent,
+            population_spent=_of_one_person(balance, declared),
             meaning=_meaning(population, balance, declared, others),
             releases=tuple(
                 _reported(
@@ -131,15 +132,16 @@ def transparency_report(store: LedgerStore, dataset: str, *, organisation: str |
 
 
 def _meaning(population: Population, balance: Balance, dataset: Dataset, others: Sequence[Dataset]) -> Meaning:
-    """Return what was charged, and the reports of every column that may be counted as it is, asked for or not.
-
-    With blocks `spent` is the most of any block, and one person is in as many as they may be in.
-    """
+    """Return what was charged, and the reports of every column that may be counted as it is, asked for or not."""
     reported = {column.name: column for column in dataset.schema.columns} | {
         f"{column.name} in {other.name}": column for other in others for column in other.schema.columns
     }
-    blocks = 1 if dataset.blocks is None else dataset.blocks.per_person_max
-    return meaning(population.relation, balance.spent * blocks, reported)
+    return meaning(population.relation, _of_one_person(balance, dataset), reported)
+
+
+def _of_one_person(balance: Balance, dataset: Dataset) -> Loss:
+    """Return what one person lost at most: with blocks, the most of any block, in as many as a person may be in."""
+    return balance.spent if dataset.blocks is None else balance.spent * dataset.blocks.per_person_max
 
 
 def _decisions(connection: Connection, dataset: Dataset, *, upto: int) -> Iterator[Entry]:
