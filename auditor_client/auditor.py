@@ -535,11 +535,11 @@ class Auditor:
             HolderLied: The holder's keys are not the pinned ones.
         """
         self._on_step("Checking the receipts")
-        found = check_receipts(self._receipts, self._holder, self._witnesses)
+        report = check_receipts(self._receipts, self._holder, self._witnesses)
         if self._second is None or not self._second.receipts.directory.is_dir():
-            return found
+            return report
         other = check_receipts(self._second.receipts, self._second.holder)
-        return replace(found, checks=(*found.checks, *other.checks), fault=found.fault or other.fault)
+        return replace(report, checks=(*report.checks, *other.checks), fault=report.fault or other.fault)
 
     def _rehearsal(self, real: DatasetDescription) -> DatasetDescription:
         """The rehearsal of a dataset."""

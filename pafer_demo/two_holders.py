@@ -108,7 +108,7 @@ def _audited(console: Console, data: OpenData, holders: list[tuple[str, str]], e
     truth, ratio = true_ratio(tree, data, (SENSITIVE,)), result.ratio
     console.print(
         f"Auditor: by {SENSITIVE}, the ratio of the rates is {ratio.value:.3f} ({100 * ratio.level:.0f} % interval "
-        f"{ratio.low:.3f} to {ratio.high:.3f}). In the register it is {truth:.3f}; no holder can say so alone."
+        f"{ratio.low:.3f} to {ratio.high:.3f}). In the register it is {truth:.3f}; no holder knows this alone."
     )
     console.print(f"Both receipts and the bundle {'verify' if verified else 'DO NOT VERIFY'}.")
     console.print(f"Report: {output / 'report.html'}, evidence: {bundle}.")

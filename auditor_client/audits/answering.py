@@ -110,8 +110,8 @@ class Answering:
             repeated = asked_before(receipts, question, prepared.posed.auditor)
             self._on_step("Waiting for the answer")
             both = self._both(question)
-            kept = (self._exchange.charged(answer),) if both is None else both.answered(answer)
-            stored = replace(StoredAnswer.of(*kept), repeated=repeated)
+            answers = (self._exchange.charged(answer),) if both is None else both.answered(answer)
+            stored = replace(StoredAnswer.of(*answers), repeated=repeated)
         stored = replace(stored, supports=prepared.supports, others=before)
         if asking.own.join:
             stored = replace(

@@ -193,7 +193,7 @@ def _stored(name: str, files: Mapping[str, bytes], keys: SigningKeys) -> StoredA
 
 
 def second_keys(files: Mapping[str, bytes]) -> SigningKeys:
-    """The second holder's keys in a bundle; none where it has none.
+    """Return the second holder's keys in a bundle, or no keys.
 
     Raises:
         ReceiptsDamaged: They cannot be read.

@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 def stored_answers(receipts: Receipts) -> Iterator[StoredAnswer]:
     """The receipts of a directory whose signature holds, in the order of their names; `verify` reports the others."""
     seconds: list[KeptAnswer[Release]] | None = None
-    for kept in receipts.answers(Release):
-        if kept.release.shares is None:
-            yield StoredAnswer.of(kept)
+    for answer in receipts.answers(Release):
+        if answer.release.shares is None:
+            yield StoredAnswer.of(answer)
             continue
         seconds = list(second_receipts(receipts).answers(Release)) if seconds is None else seconds
-        if (second := other_half(kept.release, seconds)) is not None:
+        if (second := other_half(answer.release, seconds)) is not None:
             with suppress(HolderLied):
-                yield StoredAnswer.of(kept, second)
+                yield StoredAnswer.of(answer, second)
 
 
 def reusable_answer(

@@ -80,9 +80,9 @@ class Connection(BaseModel):
         """
         if len(self.holder) > 2:
             raise QuestionRefused("A register is shared by two holders: give --holder twice at most.")
-        given = {name: value for name, value in self if name != "holder"}
-        named = dict(zip(("holder_url", "second_holder_url"), self.holder, strict=False))
-        return {**given, **named, "api_key_file": self.key_file}
+        options = {name: value for name, value in self if name != "holder"}
+        urls = dict(zip(("holder_url", "second_holder_url"), self.holder, strict=False))
+        return {**options, **urls, "api_key_file": self.key_file}
 
 
 Reaching = Annotated[Connection, Without(("asked_for", "wait_approval"))]

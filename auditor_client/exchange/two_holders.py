@@ -58,21 +58,21 @@ def _joined_batch(first: ReleasedBatch, second: ReleasedBatch) -> ReleasedBatch:
     require([cell.id for cell in first.cells] == [cell.id for cell in second.cells], "the two holders' cells differ")
     cells = tuple(
         ReleasedCell(
-            id=one.id,
-            counts=tuple(joined_count(*words) for words in zip(one.shares or (), other.shares or (), strict=True)),
+            id=cell.id,
+            counts=tuple(joined_count(*words) for words in zip(cell.shares or (), other.shares or (), strict=True)),
         )
-        for one, other in zip(first.cells, second.cells, strict=True)
+        for cell, other in zip(first.cells, second.cells, strict=True)
     )
     return first.model_copy(update={"noise": of_two_holders(first.noise), "cells": cells})  # type: ignore[arg-type]
 
 
 def other_half(first: Release, candidates: Iterable[KeptAnswer[Release]]) -> KeptAnswer[Release] | None:
-    """The kept answer that completes a half: of the other holder to the same plan; None if there is none."""
-    for kept in candidates:
-        second = kept.release
+    """The kept answer that completes a half, of the other holder to the same plan; None without one."""
+    for candidate in candidates:
+        second = candidate.release
         same = (second.dataset, second.version, second.plan) == (first.dataset, first.version, first.plan)
         if same and first.shares is not None and second.shares is not None and first.shares.completes(second.shares):
-            return kept
+            return candidate
     return None
 
 
@@ -155,8 +155,8 @@ def require_halves(first: DatasetDescription, second: DatasetDescription) -> Non
             f"The holders have halves of different splits of dataset {name!r}, or versions {first.version} and "
             f"{second.version}. Ask their administrators to load the two halves of one split, under one version number."
         )
-    one, other = (dataset.model_dump(exclude=_OF_THE_HOLDER) for dataset in (first, second))
-    different = sorted(member for member in one if one[member] != other[member])
+    declared, other = (dataset.model_dump(exclude=_OF_THE_HOLDER) for dataset in (first, second))
+    different = sorted(member for member in declared if declared[member] != other[member])
     if different:
         raise QuestionRefused(
             f"The holders declare dataset {name!r} differently: {', '.join(different)}. Ask their administrators to "

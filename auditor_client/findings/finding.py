@@ -58,7 +58,7 @@ class StoredAnswer(KeptAnswer[Release]):
         """Return a kept answer by itself, or the two halves of one.
 
         Raises:
-            HolderLied: It is a half, and there is no other half that belongs to it.
+            HolderLied: It is a half, and the other half is missing or does not belong to it.
         """
         if second is None:
             require(kept.release.shares is None, "it is one of two halves, and the other holder's is not kept")

@@ -318,7 +318,7 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
 
 
 def _second_receipt(second: KeptAnswer[Release]) -> tuple[Fact, ...]:
-    """What proves the second holder's half of the answer."""
+    """Return the facts that prove the second holder's half of the answer."""
     release = second.release
     return (
         Fact(said("Second holder’s release"), release.id, exact=True),
