@@ -8,6 +8,7 @@ every watch has answered, and its noisy threshold, is compared after every death
 `--asked refinements` has them ask a plan and then refine its answer.
 `--asked approved` has them ask plans that wait for an approval, approve each and ask it again: the holder dies while a
 request is written down, while it is decided, and while it is charged. A request that were lost would be entered twice.
+`--asked blocks` has them ask about one or all blocks of people, and verification compares the sums by block.
 All columns behind "charged" have to be zero.
 
 To die at a step, the holder's process watches its own function calls through the interpreter's profiling
@@ -84,7 +85,7 @@ _SEND: Final = "uvicorn.protocols.http.httptools_impl.RequestResponseCycle.send"
 _BEFORE: Final = (
     Step("authenticated", "holder_service.services.accounts.access.authenticate"),
     Step("no stored release found", f"{_STORAGE}.releases.find_release"),
-    Step("budget checked", f"{_SERVICE}._require_funds"),
+    Step("budget checked", "holder_service.services.releases.charging.require_funds"),
 )
 _PLANNED: Final = (
     Step("validated", "shared.kinds.plans.Plan.check"),
@@ -152,7 +153,7 @@ _AFTER: Final = (
     Step("drawn", f"{_SERVICE}.draw"),
     Step("deadline waited for", f"{_SERVICE}.enter", "call"),
     Step("transaction begun", "holder_service.services.ledger.store.Transaction.__init__"),
-    Step("limits checked under lock", f"{_SERVICE}._require_funds", which=2),
+    Step("limits checked under lock", "holder_service.services.releases.charging.require_funds", which=2),
     Step("charge and entry written", f"{_STORAGE}.ledger.append"),
     Step("release written", f"{_STORAGE}.releases.store"),
     Step("commit begins", _COMMIT, "call"),
@@ -171,6 +172,7 @@ STEPS: Final = {
     "watches": (*_BEFORE, *_WATCHED, *(replace(step, charged=None) for step in _AFTER), *_ANSWERED),
     # It may be the plan that is refined which comes to the same steps.
     "refinements": tuple(replace(step, charged=None) for step in (*_BEFORE, *_PLANNED, *_REFINED, *_AFTER)),
+    "blocks": (*_BEFORE, *_PLANNED, *_AFTER),
     # It may be the request or the decision which comes to the same steps.
     "approved": tuple(replace(step, charged=None) for step in (*_BEFORE, *_PLANNED, *_APPROVED, *_AFTER)),
 }  # fmt: skip
