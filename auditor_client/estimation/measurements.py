@@ -148,6 +148,8 @@ class Measurement:
         complement: Histograms of the unfavourable cells, shape (R', K'), or of everybody, shape (1, K').
         supports: Exact numbers of people of each cell, if the auditor knows them; needed where K' is 1.
         bounds: How many people each group has, if that is known beforehand, exactly or within bounds.
+        sizes: How many people truly belong to each group whose values are all known, in order, where some people's
+            group is unknown; None if that is not known beforehand.
         draws: Further, independent answers about the very same cells, row by row.
         others: Further, independent answers about the same people, by other cells: they say something of totals alone.
         ratio_kind: Which ratio compares the groups. If it is an adverse one, the rates that are compared are those of
@@ -163,6 +165,7 @@ class Measurement:
     draws: "tuple[Measurement, ...]" = ()
     others: "tuple[Measurement, ...]" = ()
     ratio_kind: RatioKind = RatioKind.LOWEST
+    sizes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if len(self.groups) < 2:

@@ -52,7 +52,7 @@ def estimate_equalized_odds(
         for index, measurement in enumerate((positive, negative))
     ]
     worst = judged_of(posteriors, threshold, rule, but)
-    too_small = () if rule is None else worst.left_out
+    too_small = [group for group in worst.left_out if rule is not None or None in group]
     positives, negatives = (
         parity_of(posterior, judged_of([posterior], threshold, rule, too_small), reference=reference, comparisons=2)
         for posterior in posteriors

@@ -53,7 +53,7 @@ class Posterior:
     """The posterior of one measurement, drawn once under the flat and the pooled prior: every figure comes from here.
 
     `summed` is how many answers of the exponential mechanism a total adds up; 0 where noise is added. With an adverse
-    `ratio_kind` the draws are of the adverse outcome.
+    `ratio_kind` the draws are of the adverse outcome. `sizes` are as a `Measurement` has them.
     """
 
     groups: tuple[Group, ...]
@@ -63,6 +63,7 @@ class Posterior:
     drawing: Drawing
     summed: int = 0
     ratio_kind: RatioKind = RatioKind.LOWEST
+    sizes: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, measurement: Measurement, level: float, drawing: Drawing = DRAWING) -> "Posterior":
@@ -75,7 +76,8 @@ class Posterior:
         flat, pooled = draws_of_outcome(totals, measurement.ratio_kind, level, drawing)
         parts = measurement.favourable, measurement.complement
         summed = max(part.cells if isinstance(part.noise, ExponentialNoise) else 0 for part in parts)
-        return cls(measurement.groups, totals, (flat, pooled), level, drawing, summed, measurement.ratio_kind)
+        kind, sizes = measurement.ratio_kind, measurement.sizes
+        return cls(measurement.groups, totals, (flat, pooled), level, drawing, summed, kind, sizes)
 
     @property
     def level_of_sizes(self) -> float:
@@ -131,7 +133,8 @@ def estimate_parity(
         drawing: How draws are made.
         reference: A group to compare every other with, in addition to the comparison of the extremes.
         rule: How large the groups are that ratio and difference are about; None for all groups.
-        but: Groups that a rule leaves out, however large they are.
+        but: Groups that a rule leaves out, however large they are. Those of people whose group is unknown are left out
+            without a rule too.
 
     Returns:
         Estimates of method "posterior". An empty group has no rate (NaN) and, draw by draw, no part in ratio
@@ -195,14 +198,17 @@ def judged_of(
 ) -> JudgedFigures:
     """The figures of one comparison, or the worst of two independent ones (equalized odds).
 
-    They are about all groups; with a rule about those that are large enough in each comparison, but for some.
+    They are about all groups; with a rule about those that are large enough in each comparison, but for some. Groups of
+    unknown people among these are never compared.
     """
     of_groups, level = posteriors[0].groups, posteriors[0].level_of_sizes
     (large,) = judged_groups([posterior.totals for posterior in posteriors], rule or TWO_PERCENT, level)
+    compared = [index for index, group in enumerate(of_groups) if not (group in but and None in group)]
     kept = [index for index in large if of_groups[index] not in but]
     left_out = tuple(group for index, group in enumerate(of_groups) if index not in kept)
-    over_all = worst_of(posteriors, range(len(of_groups)), threshold=threshold, rule=None)
-    if not left_out:
+    apart = tuple(group for index, group in enumerate(of_groups) if index not in compared)
+    over_all = worst_of(posteriors, compared, threshold=threshold, rule=None, left_out=apart)
+    if left_out == apart:
         return replace(over_all, rule=rule)
     among = worst_of(posteriors, kept, threshold=threshold, rule=rule or TWO_PERCENT, left_out=left_out)
     return replace(over_all, other=among) if rule is None else replace(among, other=over_all)

@@ -4,10 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from auditor_client.estimation.size_rule import SizeRule
 from shared.contract.schema import Group
+
+if TYPE_CHECKING:
+    from auditor_client.estimation.unknown_figures import UnknownFigures
 
 OPEN_WIDTH: Final = 0.5
 """A share whose interval is wider than half of all that it could be is not known (ADR 0032)."""
@@ -215,6 +218,9 @@ class JudgedFigures(ParityFigures):
             adverse ratio it is 1/ratio that has to reach the threshold.
         other: The same figures of other groups, where these are others: of all if there is a rule, else of those that
             are large enough by `size_rule.TWO_PERCENT`.
+        unknown: What holds over every way in which the people whose group is unknown may belong to the groups; None
+            where nobody's is, or they are a group of their own. Else `ratio` and `difference` are about the people
+            whose group is known, and the verdict is about all.
     """
 
     threshold: float | None
@@ -223,15 +229,20 @@ class JudgedFigures(ParityFigures):
     left_out: tuple[Group, ...] = ()
     ratio_kind: RatioKind = RatioKind.LOWEST
     other: "JudgedFigures | None" = None
+    unknown: "UnknownFigures | None" = None
 
     @property
     def verdict(self) -> Verdict:
         """Of the people in the data: *meets* or *fails* only if the whole interval is on one side of the threshold."""
+        if self.unknown is not None:
+            return self.unknown.verdict
         return self._against_threshold(self.ratio)
 
     @property
     def population_verdict(self) -> Verdict:
         """The verdict about the population that they represent; NONE also where the method gives no interval for it."""
+        if self.unknown is not None:
+            return Verdict.NONE
         return self._against_threshold(self.population_ratio)
 
     def _against_threshold(self, ratio: Estimate | None) -> Verdict:

@@ -1,0 +1,401 @@
+"""Bounds over the posterior: the figures where some people's group is unknown (spec 11, section 1).
+
+Each draw of the true counts is a register, whose figures have a worst and a best value over all allocations
+(`unknown_bounds`). The interval of the set runs from the lower end of the worst value to the upper end of the best one,
+each with half of what the level leaves, and is the hull of both priors': it holds the whole set at the level, and so
+the truth, wherever in the set that is. For one end alone less would do (Imbens, Manski 2004); a verdict needs both.
+
+Axes: K declared groups, B blocks, M draws, Z shares that are tried.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal, TypeVar
+
+import numpy as np
+
+from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.draws import Draws, DrawsWithBoundaryCases
+from auditor_client.estimation.intervals import quantile_estimate
+from auditor_client.estimation.judged_groups import GROUPS_MIN
+from auditor_client.estimation.measurements import Measurement
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.posterior import Posterior
+from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, RatioKind, Unit, Verdict
+from auditor_client.estimation.unknown_bounds import Bounds, Register, bounds, missing_of_sizes
+from auditor_client.estimation.unknown_figures import (
+    FactorPoint,
+    OpenBecause,
+    SetEstimate,
+    TippingPoint,
+    TippingShare,
+    UnknownFigures,
+)
+from shared.contract.schema import Group
+
+Figures = TypeVar("Figures", ParityEstimate, OddsEstimate)
+UnknownMode = Literal["auto", "bounds", "group"]
+"""Bounds if the unknown are more than `SHARE_MAX`, always, or never: they are then a group of their own."""
+
+SHARE_MAX: Final = 0.02
+"""With a larger estimated share of unknown people the figures are bounded without being asked for."""
+FACTORS: Final = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, math.inf)
+"""Of the curve."""
+FACTOR_MAX: Final = 1000.0
+"""Larger factors are not told from none."""
+CURVE_DRAWS: Final = 1024
+"""So many draws show where a verdict changes."""
+STEPS: Final = 32
+"""Into which a share is divided, twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which groups of an answer are declared, which hold unknown people, and whom these may be.
+
+    Attributes:
+        declared: The indices of the groups whose values are all known.
+        unknown: The indices of those of which one value is missing.
+        block: Of each declared group the index of the unknown group whose people may belong to it.
+    """
+
+    declared: tuple[int, ...]
+    unknown: tuple[int, ...]
+    block: tuple[int, ...]
+
+    @classmethod
+    def of(cls, groups: Sequence[Group]) -> "Layout":
+        """Of groups of which one column may be missing (`has_layout`)."""
+        (column,) = _nullable(groups)
+        unknown = [index for index, group in enumerate(groups) if group[column] is None]
+        declared = [index for index, group in enumerate(groups) if group[column] is not None]
+        places = {_without(groups[index], column): place for place, index in enumerate(unknown)}
+        block = tuple(places[_without(groups[index], column)] for index in declared)
+        return cls(tuple(declared), tuple(unknown), block)
+
+
+def has_layout(groups: Sequence[Group]) -> bool:
+    """Whether one column of the groups can be missing, and no other."""
+    return len(_nullable(groups)) == 1
+
+
+def require_layout(groups: Sequence[Group]) -> None:
+    """Refuse groups over whose unknown people there are no bounds.
+
+    Raises:
+        EstimationRefused: No column can be missing, or two can: somebody may lack either or both.
+    """
+    columns = _nullable(groups)
+    if not columns:
+        raise EstimationRefused(
+            "No sensitive column of this audit can have missing values: everybody's group is known, so there is "
+            "nothing to bound. Leave `unknown` out."
+        )
+    if len(columns) > 1:
+        raise EstimationRefused(
+            "Two sensitive columns of this audit can have missing values. Bounds over the unknown are made for one "
+            "such column at a time: name one of them, or read the unknown as groups of their own (`unknown=group`)."
+        )
+
+
+def _nullable(groups: Sequence[Group]) -> set[int]:
+    """The columns that can be missing, by their indices within a group."""
+    return {column for group in groups for column, value in enumerate(group) if value is None}
+
+
+def _without(group: Group, column: int) -> tuple[object, ...]:
+    return (*group[:column], *group[column + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownPeople:
+    """The posteriors of one comparison, or of two, of which some people's group is unknown."""
+
+    posteriors: tuple[Posterior, ...]
+    layout: Layout
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of the answer that hold the unknown people."""
+        return tuple(self.posteriors[0].groups[index] for index in self.layout.unknown)
+
+
+def unknown_people(
+    measured: Sequence[Measurement], mode: UnknownMode, level: float, drawing: Drawing
+) -> UnknownPeople | None:
+    """The people over whose groups figures are to be bounded; None where they are a group of their own, or nobody is.
+
+    Raises:
+        EstimationRefused: Bounds were asked for, and there are none for these groups.
+    """
+    groups, bounded = measured[0].groups, mode == "bounds"
+    if bounded:
+        require_layout(groups)
+    if mode == "group" or not has_layout(groups):
+        return None
+    layout = Layout.of(groups)
+    posteriors = tuple(Posterior.of(one, level, drawing.at(drawing.seed + index)) for index, one in enumerate(measured))
+    if bounded or any(_share(posterior, layout).value > SHARE_MAX for posterior in posteriors):
+        return UnknownPeople(posteriors, layout)
+    return None
+
+
+def with_unknown(estimate: Figures, people: UnknownPeople, factor: float) -> Figures:
+    """Figures about the people whose group is known, with what holds over all allocations of the others.
+
+    Args:
+        estimate: About all groups but those of the unknown people.
+        people: Whom it is about.
+        factor: What is assumed: the unknown differ from the known by at most this factor in odds; infinite: nothing.
+    """
+    posteriors, layout, threshold = people.posteriors, people.layout, estimate.threshold
+    groups = posteriors[0].groups
+    judged = tuple(place for place, index in enumerate(layout.declared) if groups[index] not in estimate.left_out)
+    if len(judged) < GROUPS_MIN:
+        return estimate
+    sets = _Sets(posteriors, layout, judged)
+    ratio, difference = sets.estimates(factor)
+    verdict = Verdict.NONE if threshold is None else ratio.against(threshold)
+    because = None
+    if verdict is Verdict.UNDECIDED and threshold is not None:
+        because = OpenBecause.UNKNOWN if ratio.reaches_across(threshold) else OpenBecause.NOISE
+    few, kind = sets.of_draws(CURVE_DRAWS).unsized, estimate.ratio_kind
+    largest = max(posteriors, key=lambda one: _share(one, layout).value)
+    figures = UnknownFigures(
+        groups=people.groups,
+        share=_share(largest, layout),
+        people=replace(_unknown(largest, layout), unit=Unit.PEOPLE),
+        ratio=ratio.reciprocal() if kind.adverse else ratio,
+        difference=difference,
+        factor=factor,
+        sized=sets.sized and math.isinf(factor),
+        curve=tuple(few.point(one, threshold, kind) for one in FACTORS),
+        tipping=None if threshold is None else _tipping(few, threshold),
+        verdict=verdict,
+        because=because,
+    )
+    return replace(estimate, unknown=figures)
+
+
+def _share(posterior: Posterior, layout: Layout) -> Estimate:
+    """The share of the people whose group is unknown."""
+
+    def of(draws: Draws) -> FloatArray:
+        sizes = draws.size[0]
+        with np.errstate(invalid="ignore"):
+            share: FloatArray = sizes[list(layout.unknown)].sum(axis=0) / sizes.sum(axis=0)
+        return share
+
+    return _hull(posterior, of)
+
+
+def _unknown(posterior: Posterior, layout: Layout) -> Estimate:
+    """Their number."""
+
+    def of(draws: Draws) -> FloatArray:
+        unknown: FloatArray = draws.size[0][list(layout.unknown)].sum(axis=0)
+        return unknown
+
+    return _hull(posterior, of)
+
+
+def _hull(posterior: Posterior, of: Callable[[Draws], FloatArray]) -> Estimate:
+    flat, pooled = (quantile_estimate(of(one.draws), posterior.level) for one in posterior.draws_by_prior)
+    return pooled.hull(flat)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """The sets of one or two comparisons, under both priors.
+
+    `number` limits the draws, and `use_sizes` says whether known numbers of people limit the allocations.
+    """
+
+    posteriors: tuple[Posterior, ...]
+    layout: Layout
+    judged: tuple[int, ...]
+    number: int | None = None
+    use_sizes: bool = True
+
+    @property
+    def unsized(self) -> "_Sets":
+        """The same without known numbers of people."""
+        return replace(self, use_sizes=False)
+
+    def of_draws(self, number: int) -> "_Sets":
+        """The same, of so many draws."""
+        return replace(self, number=number)
+
+    @property
+    def sized(self) -> bool:
+        """Whether known numbers of people limit the allocations."""
+        return self.use_sizes and self.posteriors[0].sizes is not None
+
+    @property
+    def level(self) -> float:
+        """Of each set's interval."""
+        return self.posteriors[0].level
+
+    @property
+    def odds(self) -> bool:
+        """Whether the ratio is one of odds."""
+        return self.posteriors[0].ratio_kind is RatioKind.ODDS
+
+    def register(self, draws: Draws, none: FloatArray | None = None, everyone: FloatArray | None = None) -> Register:
+        """The register of each draw; `none` and `everyone` are the groups, by truth, without people of one outcome."""
+        accepted, size = (of_all[0][:, : self.number] for of_all in (draws.accepted, draws.size))
+        refused = size - accepted
+        accepted = accepted if none is None else np.where(none[:, None], 0.0, accepted)
+        refused = refused if everyone is None else np.where(everyone[:, None], 0.0, refused)
+        declared, unknown = list(self.layout.declared), list(self.layout.unknown)
+        return Register(
+            accepted[declared], refused[declared], accepted[unknown], refused[unknown], self.layout.block, self.judged
+        )
+
+    def bounds(self, factor: float, of_prior: DrawsWithBoundaryCases, sizes: tuple[int, ...] | None) -> Bounds:
+        """The ends over all allocations of each draw; worst cases also with outcomes that perhaps nobody has."""
+        register = self.register(of_prior.draws)
+        limited = self.sized and sizes is not None and math.isinf(factor)
+        missing = missing_of_sizes(register, np.array(sizes, dtype=float)) if limited else None
+        none, everyone = of_prior.none_possible[0], of_prior.all_possible[0]
+        if not (none.any() or everyone.any()):
+            return bounds(register, factor=factor, missing=missing)
+        lowest, highest = self.register(of_prior.lower, none=none), self.register(of_prior.upper, everyone=everyone)
+        return bounds(register, factor=factor, missing=missing, beyond=(lowest, highest))
+
+    def estimates(self, factor: float) -> tuple[SetEstimate, SetEstimate]:
+        """The sets of the lowest ratio and of the largest difference of all comparisons."""
+        ratios: list[SetEstimate] = []
+        differences: list[SetEstimate] = []
+        for prior in (1, 0):  # the values are those under the pooled prior
+            found = [self.bounds(factor, one.draws_by_prior[prior], one.sizes) for one in self.posteriors]
+            ends = [
+                (one.odds_worst, one.odds_best) if self.odds else (one.ratio_worst, one.ratio_best) for one in found
+            ]
+            worst, best = (np.fmin.reduce([end[side] for end in ends]) for side in (0, 1))
+            ratios.append(self._set(worst, best))
+            least = np.fmax.reduce([one.difference_best for one in found])
+            differences.append(self._set(least, np.fmax.reduce([one.difference_worst for one in found])))
+        return _hull_of_sets(ratios), _hull_of_sets(differences)
+
+    def _set(self, least: FloatArray, most: FloatArray) -> SetEstimate:
+        lower, upper = quantile_estimate(least, self.level), quantile_estimate(most, self.level)
+        return SetEstimate(lower.value, upper.value, lower.low, upper.high, self.level)
+
+    def point(self, factor: float, threshold: float | None, kind: RatioKind) -> FactorPoint:
+        """The ratio's set at a factor."""
+        ratio, _ = self.estimates(factor)
+        verdict = Verdict.NONE if threshold is None else ratio.against(threshold)
+        return FactorPoint(factor, ratio.reciprocal() if kind.adverse else ratio, verdict)
+
+    def verdict(self, factor: float, threshold: float) -> Verdict:
+        """The verdict at a factor."""
+        return self.estimates(factor)[0].against(threshold)
+
+
+def _hull_of_sets(sets: Sequence[SetEstimate]) -> SetEstimate:
+    """The first one's values within an interval that holds all."""
+    first = sets[0]
+    return replace(first, low=min(one.low for one in sets), high=max(one.high for one in sets))
+
+
+def _tipping(sets: _Sets, threshold: float) -> TippingPoint | None:
+    """How far the unknown would have to differ from the known for another verdict; None if there is none to change."""
+    verdict = sets.verdict(1.0, threshold)
+    if verdict is Verdict.UNDECIDED:
+        return None
+    return TippingPoint(verdict, _tipping_factor(sets, threshold, verdict), _tipping_share(sets, threshold, verdict))
+
+
+def _tipping_factor(sets: _Sets, threshold: float, verdict: Verdict) -> float | None:
+    """The smallest factor at which the verdict is another one: sets grow with the factor, so it is found by halving."""
+    if sets.verdict(math.inf, threshold) is verdict:
+        return None
+    low, high = 1.0, FACTOR_MAX
+    if sets.verdict(high, threshold) is verdict:
+        return math.inf
+    while high / low > 1.005:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if sets.verdict(middle, threshold) is verdict else (low, middle)
+    return high
+
+
+def _tipping_share(sets: _Sets, threshold: float, verdict: Verdict) -> TippingShare | None:
+    """The change of one group's share of the unknown of one outcome that moves the fewest people to another verdict."""
+    found: list[tuple[float, TippingShare]] = []
+    for group, accepted in itertools.product(sets.judged, (True, False)):
+        part = _smallest_part(partial(_verdicts, sets, threshold, group, accepted), verdict)
+        if part is None:
+            continue
+        known, people = _known_share(sets, group, accepted)
+        share = known + part * (1 - known)
+        name = sets.posteriors[0].groups[sets.layout.declared[group]]
+        found.append(((share - known) * people, TippingShare(name, accepted, share, known)))
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _smallest_part(verdicts: Callable[[FloatArray], list[Verdict]], verdict: Verdict) -> float | None:
+    """The smallest part, of what the other groups have, that gives another verdict; None if none does."""
+    low, high = 0.0, 1.0
+    for _ in range(2):
+        parts = np.linspace(low, high, STEPS + 1)
+        others = [index for index, one in enumerate(verdicts(parts)) if one is not verdict]
+        if not others:
+            return None
+        low, high = float(parts[max(others[0] - 1, 0)]), float(parts[others[0]])
+    return high
+
+
+def _verdicts(sets: _Sets, threshold: float, group: int, accepted: bool, parts: FloatArray) -> list[Verdict]:
+    """The verdict if a group has, beside its share, a part of the unknown of one outcome that others would have."""
+    ends = []
+    for prior in (1, 0):
+        ratios = [
+            _moved_ratios(sets, one.draws_by_prior[prior].draws, group, accepted, parts) for one in sets.posteriors
+        ]
+        ends.append([quantile_estimate(of_part, sets.level) for of_part in np.fmin.reduce(ratios)])
+    return [pooled.hull(flat).against(threshold) for pooled, flat in zip(*ends, strict=True)]
+
+
+def _moved_ratios(sets: _Sets, draws: Draws, group: int, accepted: bool, parts: FloatArray) -> FloatArray:
+    """The ratio of each draw, shape (Z, M), if a group has a part of the others' unknown people of one outcome."""
+    register = sets.register(draws)
+    people = []
+    for known, unknown, moved in (
+        (register.accepted, register.unknown_accepted, accepted),
+        (register.refused, register.unknown_refused, not accepted),
+    ):
+        shares = np.broadcast_to(_known_shares(register, known), (len(parts), *known.shape)).copy()
+        if moved:
+            others = [one for one in register.members(register.block[group]) if one != group]
+            shares[:, group] += parts[:, None] * (1 - shares[:, group])
+            shares[:, others] *= (1 - parts)[:, None, None]
+        people.append(known + shares * unknown[list(register.block)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = (people[0] / (people[0] + people[1]))[:, list(register.judged)]
+        compared = rates / (1 - rates) if sets.odds else rates
+        low = np.where(np.isnan(compared), np.inf, compared).min(axis=1)
+        high = np.where(np.isnan(compared), -np.inf, compared).max(axis=1)
+        ratios: FloatArray = np.where((high > 0) & np.isfinite(low), low / high, np.nan)
+    return ratios
+
+
+def _known_shares(register: Register, known: FloatArray) -> FloatArray:
+    """Of the people of one outcome whose group is known, each group's share of its block, shape (K, M)."""
+    totals = np.stack([known[register.members(block)].sum(axis=0) for block in range(len(register.unknown_accepted))])
+    sizes = np.array([len(register.members(block)) for block in register.block])[:, None]
+    of_block = totals[list(register.block)]
+    return np.where(of_block > 0, known / np.maximum(of_block, 1e-300), 1 / sizes)
+
+
+def _known_share(sets: _Sets, group: int, accepted: bool) -> tuple[float, float]:
+    """A group's share of the known with an outcome, and the number of unknown people with it; medians."""
+    register = sets.register(sets.posteriors[0].draws_by_prior[1].draws)
+    known = register.accepted if accepted else register.refused
+    unknown = register.unknown_accepted if accepted else register.unknown_refused
+    share = np.median(_known_shares(register, known)[group])
+    return float(share), float(np.median(unknown[register.block[group]]))
