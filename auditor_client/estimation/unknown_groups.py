@@ -10,7 +10,7 @@ Axes: K declared groups, B blocks, M draws, Z shares that are tried.
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal, TypeVar
@@ -123,6 +123,12 @@ class UnknownPeople:
         """The groups of the answer that hold the unknown people."""
         return tuple(self.posteriors[0].groups[index] for index in self.layout.unknown)
 
+    def sets(self, left_out: Collection[Group] = ()) -> "Sets":
+        """The sets of the figures of all declared groups, but for some."""
+        groups = self.posteriors[0].groups
+        judged = (place for place, index in enumerate(self.layout.declared) if groups[index] not in left_out)
+        return Sets(self.posteriors, self.layout, tuple(judged))
+
 
 def unknown_people(
     measured: Sequence[Measurement], mode: UnknownMode, level: float, drawing: Drawing
@@ -153,11 +159,9 @@ def with_unknown(estimate: Figures, people: UnknownPeople, factor: float) -> Fig
         factor: What is assumed: the unknown differ from the known by at most this factor in odds; infinite: nothing.
     """
     posteriors, layout, threshold = people.posteriors, people.layout, estimate.threshold
-    groups = posteriors[0].groups
-    judged = tuple(place for place, index in enumerate(layout.declared) if groups[index] not in estimate.left_out)
-    if len(judged) < GROUPS_MIN:
+    sets = people.sets(estimate.left_out)
+    if len(sets.judged) < GROUPS_MIN:
         return estimate
-    sets = _Sets(posteriors, layout, judged)
     ratio, difference = sets.estimates(factor)
     verdict = Verdict.NONE if threshold is None else ratio.against(threshold)
     because = None
@@ -209,7 +213,7 @@ def _hull(posterior: Posterior, of: Callable[[Draws], FloatArray]) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sets:
+class Sets:
     """The sets of one or two comparisons, under both priors.
 
     `number` limits the draws, and `use_sizes` says whether known numbers of people limit the allocations.
@@ -222,11 +226,11 @@ class _Sets:
     use_sizes: bool = True
 
     @property
-    def unsized(self) -> "_Sets":
+    def unsized(self) -> "Sets":
         """The same without known numbers of people."""
         return replace(self, use_sizes=False)
 
-    def of_draws(self, number: int) -> "_Sets":
+    def of_draws(self, number: int) -> "Sets":
         """The same, of so many draws."""
         return replace(self, number=number)
 
@@ -303,7 +307,7 @@ def _hull_of_sets(sets: Sequence[SetEstimate]) -> SetEstimate:
     return replace(first, low=min(one.low for one in sets), high=max(one.high for one in sets))
 
 
-def _tipping(sets: _Sets, threshold: float) -> TippingPoint | None:
+def _tipping(sets: Sets, threshold: float) -> TippingPoint | None:
     """How far the unknown would have to differ from the known for another verdict; None if there is none to change."""
     verdict = sets.verdict(1.0, threshold)
     if verdict is Verdict.UNDECIDED:
@@ -311,7 +315,7 @@ def _tipping(sets: _Sets, threshold: float) -> TippingPoint | None:
     return TippingPoint(verdict, _tipping_factor(sets, threshold, verdict), _tipping_share(sets, threshold, verdict))
 
 
-def _tipping_factor(sets: _Sets, threshold: float, verdict: Verdict) -> float | None:
+def _tipping_factor(sets: Sets, threshold: float, verdict: Verdict) -> float | None:
     """The smallest factor at which the verdict is another one: sets grow with the factor, so it is found by halving."""
     if sets.verdict(math.inf, threshold) is verdict:
         return None
@@ -324,7 +328,7 @@ def _tipping_factor(sets: _Sets, threshold: float, verdict: Verdict) -> float | 
     return high
 
 
-def _tipping_share(sets: _Sets, threshold: float, verdict: Verdict) -> TippingShare | None:
+def _tipping_share(sets: Sets, threshold: float, verdict: Verdict) -> TippingShare | None:
     """The change of one group's share of the unknown of one outcome that moves the fewest people to another verdict."""
     found: list[tuple[float, TippingShare]] = []
     for group, accepted in itertools.product(sets.judged, (True, False)):
@@ -350,7 +354,7 @@ def _smallest_part(verdicts: Callable[[FloatArray], list[Verdict]], verdict: Ver
     return high
 
 
-def _verdicts(sets: _Sets, threshold: float, group: int, accepted: bool, parts: FloatArray) -> list[Verdict]:
+def _verdicts(sets: Sets, threshold: float, group: int, accepted: bool, parts: FloatArray) -> list[Verdict]:
     """The verdict if a group has, beside its share, a part of the unknown of one outcome that others would have."""
     ends = []
     for prior in (1, 0):
@@ -361,7 +365,7 @@ def _verdicts(sets: _Sets, threshold: float, group: int, accepted: bool, parts: 
     return [pooled.hull(flat).against(threshold) for pooled, flat in zip(*ends, strict=True)]
 
 
-def _moved_ratios(sets: _Sets, draws: Draws, group: int, accepted: bool, parts: FloatArray) -> FloatArray:
+def _moved_ratios(sets: Sets, draws: Draws, group: int, accepted: bool, parts: FloatArray) -> FloatArray:
     """The ratio of each draw, shape (Z, M), if a group has a part of the others' unknown people of one outcome."""
     register = sets.register(draws)
     people = []
@@ -392,7 +396,7 @@ def _known_shares(register: Register, known: FloatArray) -> FloatArray:
     return np.where(of_block > 0, known / np.maximum(of_block, 1e-300), 1 / sizes)
 
 
-def _known_share(sets: _Sets, group: int, accepted: bool) -> tuple[float, float]:
+def _known_share(sets: Sets, group: int, accepted: bool) -> tuple[float, float]:
     """A group's share of the known with an outcome, and the number of unknown people with it; medians."""
     register = sets.register(sets.posteriors[0].draws_by_prior[1].draws)
     known = register.accepted if accepted else register.refused

@@ -1,90 +1,88 @@
 """The best case over allocations of whole people, exactly: for registers of few people.
 
-`unknown_bounds` treats people as divisible, which changes the best case by at most about one person a group. Where a
-register is so small that this matters, each possible lowest rate is tried, and for each the lowest possible highest
-rate is found group by group, over how many unknown people of either outcome the groups so far have taken. This is
-exact: every allocation is looked at, none is drawn.
+`unknown_bounds` treats people as divisible, which changes the best case by about one person a group at most. Where a
+register is so small that this matters, each rate that some group can have is tried as the lowest one. For it the lowest
+possible highest rate is found group by group, over how many unknown people of either outcome the groups so far have
+taken. This looks at every allocation; none is drawn. Worst cases are those of whole people already.
+
+Axes: C candidates for the lowest rate; of a block X accepted and Y refused people taken, from 0 on.
 """
 
-import math
-from fractions import Fraction
+import itertools
 from typing import Final
 
-from auditor_client.estimation.unknown_bounds import Register
+import numpy as np
+
+from auditor_client.estimation.noise_sums import FloatArray
+from auditor_client.estimation.unknown_bounds import Bounds, Register, bounds
 
 WHOLE_MAX: Final = 24
 """So many people at most are allocated as whole people."""
 
-Rates = tuple[Fraction, Fraction]
-"""The lowest and the highest rate of an allocation."""
 
+def sharp_bounds(register: Register) -> Bounds:
+    """The ends over all allocations of one register, of whole people where these are few.
 
-def extreme_rates(register: Register) -> list[Rates]:
-    """Pairs of a lowest and a highest rate, among them those that are best for ratio, odds and difference.
-
-    Of the first draw of the register, whose counts are whole numbers. Groups without people have no rate, and
-    allocations in which no judged group has people are left out.
+    Args:
+        register: Of one draw, in whole numbers of people.
     """
-    found = []
-    for lowest in sorted(
-        {Fraction(part, whole) for whole in range(1, people(register) + 1) for part in range(whole + 1)}
-    ):
-        highest = _lowest_highest(register, lowest)
-        if highest is not None:
-            found.append((lowest, highest))
-    return found
-
-
-def people(register: Register) -> int:
-    """How many people the first draw has."""
-    return int(register.people[0])
-
-
-def best_case(register: Register) -> tuple[float, float, float]:
-    """The largest ratio and odds ratio, lowest to highest, and the smallest difference; NaN where there is none."""
-    pairs = extreme_rates(register)
-    ratios = [low / high for low, high in pairs if high > 0]
-    odds = [Fraction(1) if low == high else low * (1 - high) / (high * (1 - low)) for low, high in pairs if high > 0]
-    differences = [high - low for low, high in pairs]
-    return (
-        float(max(ratios, default=math.nan)),
-        float(max(odds, default=math.nan)),
-        float(min(differences, default=math.nan)),
+    found = bounds(register)
+    if not 0 < register.people[0] <= WHOLE_MAX:
+        return found
+    low, high = _extremes(register)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(high > 0, low / high, np.nan)
+        odds = np.where(low == high, 1.0, low / (1 - low) * (1 - high) / high)
+    odds = np.where(high > 0, odds, np.nan)
+    nothing = np.array([np.nan])
+    return Bounds(
+        found.ratio_worst,
+        np.fmax.reduce(ratios, keepdims=True) if len(low) else nothing,
+        found.odds_worst,
+        np.fmax.reduce(odds, keepdims=True) if len(low) else nothing,
+        found.difference_worst,
+        np.fmin.reduce(high - low, keepdims=True) if len(low) else nothing,
     )
 
 
-def _lowest_highest(register: Register, lowest: Fraction) -> Fraction | None:
-    """The lowest possible highest rate if every judged group with people has at least some rate; None if none can."""
-    found: list[Fraction] = []
+def _extremes(register: Register) -> tuple[FloatArray, FloatArray]:
+    """Lowest rates that judged groups can have at least, and for each the lowest possible highest rate."""
+    rates = {group: _rates(register, group) for group in register.judged}
+    candidates = np.unique(np.concatenate([of_group[~np.isnan(of_group)] for of_group in rates.values()]))
+    highest = np.full(len(candidates), -1.0)
     for block in range(len(register.unknown_accepted)):
-        of_block = _of_block(register, block, lowest)
-        if of_block is None:
-            return None
-        found.append(of_block)
-    highest = max(found)
-    return highest if highest >= 0 else None
+        highest = np.maximum(highest, _lowest_highest(register, block, rates, candidates))
+    allowed = np.isfinite(highest) & (highest >= 0)  # else some group has a lower rate, or no judged group has people
+    return candidates[allowed], highest[allowed]
 
 
-def _of_block(register: Register, block: int, lowest: Fraction) -> Fraction | None:
-    """The same of one block; −1 where none of its judged groups has people."""
+def _lowest_highest(register: Register, block: int, rates: dict[int, FloatArray], candidates: FloatArray) -> FloatArray:
+    """For each candidate the lowest possible highest rate in a block, shape (C,).
+
+    Infinite where some group has a lower rate in every allocation, −1 where no judged group has people.
+    """
     accepted, refused = (int(of_all[block, 0]) for of_all in (register.unknown_accepted, register.unknown_refused))
-    reached: dict[tuple[int, int], Fraction] = {(0, 0): Fraction(-1)}
+    reached = np.full((len(candidates), accepted + 1, refused + 1), np.inf)
+    reached[:, 0, 0] = -1.0
     for group in register.members(block):
-        further: dict[tuple[int, int], Fraction] = {}
-        for (x, y), highest in reached.items():
-            for more_x in range(accepted - x + 1):
-                for more_y in range(refused - y + 1):
-                    rate = _rate(register, group, more_x, more_y)
-                    if rate is not None and rate < lowest:
-                        continue
-                    place, found = (x + more_x, y + more_y), highest if rate is None else max(highest, rate)
-                    further[place] = min(further.get(place, found), found)
+        further = np.full_like(reached, np.inf)
+        for x, y in itertools.product(range(accepted + 1), range(refused + 1)):
+            rate = rates[group][x, y] if group in rates else np.nan
+            before = reached[:, : accepted + 1 - x, : refused + 1 - y]
+            if not np.isnan(rate):
+                before = np.where((rate >= candidates)[:, None, None], np.maximum(before, rate), np.inf)
+            further[:, x:, y:] = np.minimum(further[:, x:, y:], before)
         reached = further
-    return reached.get((accepted, refused))
+    found: FloatArray = reached[:, accepted, refused]
+    return found
 
 
-def _rate(register: Register, group: int, more_accepted: int, more_refused: int) -> Fraction | None:
-    """A judged group's rate with further people; None of a group that is not judged or has nobody."""
-    accepted = int(register.accepted[group, 0]) + more_accepted
-    size = accepted + int(register.refused[group, 0]) + more_refused
-    return Fraction(accepted, size) if size and group in register.judged else None
+def _rates(register: Register, group: int) -> FloatArray:
+    """A group's rate with so many further people, shape (X, Y); NaN where it has nobody."""
+    block = register.block[group]
+    more_accepted = np.arange(int(register.unknown_accepted[block, 0]) + 1)[:, None]
+    more_refused = np.arange(int(register.unknown_refused[block, 0]) + 1)[None, :]
+    accepted = register.accepted[group, 0] + more_accepted
+    with np.errstate(invalid="ignore"):
+        rates: FloatArray = accepted / (accepted + register.refused[group, 0] + more_refused)
+    return rates
