@@ -48,6 +48,27 @@ class GroupTotals(BaseModel):
         mosts = tuple(COUNT_MAX if most is None else most for _, most in self.people)
         return SizeBounds(tuple(least for least, _ in self.people), mosts)
 
+    def as_recorded(self, groups: Sequence[Group]) -> bool:
+        """Whether the totals count people as they are recorded.
+
+        Where people's group may be unknown, that is so if the totals also say how many these are. Else the totals are
+        of the true groups: each has at most as many people whose group is recorded.
+        """
+        unknown = [people for group, people in zip(groups, self.people, strict=True) if None in group]
+        return not unknown or any(people != UNKNOWN for people in unknown)
+
+    @property
+    def at_most(self) -> SizeBounds:
+        """For estimates of totals of true groups: how many people of recorded group there are at most."""
+        mosts = self.bounds.most
+        return SizeBounds((0,) * len(mosts), mosts)
+
+    def exact_of_declared(self, groups: Sequence[Group]) -> tuple[int, ...] | None:
+        """The totals of all groups without a missing value; None where one is not known exactly."""
+        declared = [people for group, people in zip(groups, self.people, strict=True) if None not in group]
+        exact = tuple(least for least, most in declared if least == most)
+        return exact if len(exact) == len(declared) else None
+
     def assumed(self, assumption: Assumption) -> Assumption:
         """Return what is assumed, with the groups' sizes as they are known: of a range the middle."""
         shares = assumption.shares or (1.0,) * len(self.people)

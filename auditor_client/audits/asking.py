@@ -195,6 +195,7 @@ class Asking:
         on_hand = made(OnHand, own)
         looks = made(UntilDecided, looking)
         _require_chain_read(request, reading, on_hand, looks)
+        _require_bounded(request, reading, on_hand)
         require_joinable(request, reading, on_hand)
         if about is None:
             about = made(About, written)
@@ -314,6 +315,31 @@ def _require_chain_read(request: AuditRequest, reading: Reading, own: OnHand, lo
                 f"`{name}` does not combine with a `chain`, whose intervals hold together at the level anyway and are "
                 "about all groups, from one answer: leave one of them out."
             )
+
+
+def _require_bounded(request: AuditRequest, reading: Reading, own: OnHand) -> None:
+    """Refuse what does not combine with bounds over the unknown, by its name.
+
+    Raises:
+        QuestionRefused: It does not combine.
+    """
+    if reading.unknown != "bounds" and reading.unknown_odds is None:
+        return
+    given = {
+        "by": request.by is not None,
+        "chain": request.chain is not None,
+        "edges": request.edges is not None,
+        "bands": own.bands is not None,
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        raise QuestionRefused(
+            f"Bounds over the unknown (`unknown`, `unknown_odds`) do not combine with `{name}`: they are about one "
+            "decision over everybody. Leave one of them out."
+        )
+    if reading.unknown_odds is not None and own.group_totals is not None:
+        raise QuestionRefused(
+            "`unknown_odds` assumes who the unknown are, and `group_totals` say it: leave one of them out."
+        )
 
 
 def made(kind: type[Values], values: Mapping[str, Any]) -> Values:

@@ -6,7 +6,7 @@ Where it can, one question asks about both models (docs/adr/0035-two-models.md);
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.mechanisms import halves
 from auditor_client.asking.question import Question, crossed_questions
@@ -27,10 +27,14 @@ from auditor_client.report.comparison_data import ComparisonData, comparison_dat
 from auditor_client.report.json_document import comparison_document
 from auditor_client.report.terminal import comparison_lines
 from auditor_client.report.view import Shown, View
-from shared.wire.wording import said
+from shared.wire.wording import said, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_OF_THE_KNOWN: Final = sentence(
+    "The comparison is about the people whose group is known; who the others are is not taken into account."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,6 +79,11 @@ def require_comparable(request: AuditRequest, reading: Reading) -> None:
         raise QuestionRefused("Equalized odds are two figures: compare equal-opportunity instead.")
     if not reading.has_intervals:
         raise QuestionRefused("Only estimates with intervals can be compared: use the posterior estimator for both.")
+    if reading.unknown_mode == "bounds":
+        raise QuestionRefused(
+            "Bounds over the unknown (`unknown`, `unknown_odds`) are about one model: audit each by itself. A "
+            "comparison is about the people whose group is known."
+        )
 
 
 def counting_nothing_else(asking: Asking) -> Asking:
@@ -181,6 +190,8 @@ def compare_results(first: AuditResult, second: AuditResult, *, apart: str | Non
         change = crossed_counts.compare_crossed(one, other, crossed, more_known=known)
     else:
         change = comparison.compare_estimates(one, other, same_answer=same, apart=apart)
+    if one.unknown is not None or other.unknown is not None:
+        change = replace(change, notes=(*change.notes, said(_OF_THE_KNOWN)))
     return ModelComparison(first, second, metric, change)
 
 

@@ -14,6 +14,7 @@ from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.audits.asking import Asking
 from auditor_client.errors import ModelNamesItself, OutcomeNotNamed, QuestionRefused, needs
 from auditor_client.exchange.columns import LinkedColumns, OwnColumns
+from auditor_client.findings.verdicts import require_bounds
 from shared.contract.datasets import DatasetDescription
 from shared.scores.documents import Document
 from shared.wire.wording import figure
@@ -82,6 +83,7 @@ class Questioning:
         columns = OwnColumns(auditor, self._linked.of(description.name))
         read = _read(model, description, request, columns, beside)
         question = question_of(read, description, request)
+        require_bounds(question, asking.reading)
         data = _own_data(asking.own.supports_from, question, columns, beside)
         changes = self._resolved(question, request, asking, data)
         if "edges" in changes:

@@ -173,6 +173,11 @@ def watchable_parity(audit: AuditResult) -> MetricEstimate:
             "This verdict depends on the kind of decision, and a watch is over the ratio of favourable rates: audit "
             "with `intervention` assistive if being selected is good. Adverse ratios cannot be watched yet."
         )
+    if estimate.unknown is not None:
+        raise QuestionRefused(
+            "This verdict holds over all that the people of unknown group may be, and a watch takes them as a group of "
+            "their own: audit with `unknown` group, if that is what you want to watch."
+        )
     if estimate.left_out:
         raise QuestionRefused(
             "This verdict leaves out groups that are small, and a watch compares all: audit by fewer columns, or "

@@ -120,7 +120,10 @@ def compare(
     request: Annotated[
         AuditRequest, Without(("decision", "chain", "contradictions", "reference", "version", "draw", "by"))
     ],
-    reading: Annotated[Reading, Without(("estimator", "negative", "too_large", "level", "outcome_test", "edition"))],
+    reading: Annotated[
+        Reading,
+        Without(("estimator", "negative", "too_large", "level", "outcome_test", "edition", "unknown", "unknown_odds")),
+    ],
     own: Annotated[OnHand, Without(("reuse", "join"))],
     about: Annotated[About, Without(("model_name",))],
     output: Output,

@@ -35,6 +35,7 @@ LABELS: Final[Mapping[str, str]] = {
     "accepted": "Share accepted", "positive": "Share with a true label", "ratio": "Ratio",
     "shares": "Shares of the groups", "rates": "Rates of the groups", "threshold": "Threshold of the ratio",
     "level": "Level of the intervals", "joint": "All intervals together", "judged": "Least size of a judged group",
+    "unknown": "People of unknown group", "unknown_odds": "Largest factor in odds of the unknown",
     "edition": "Edition of the estimator", "supports_from": "Your own data about the same people",
     "bands": "Bands of a score", "group_totals": "Public totals of the groups", "totals_source": "Where they are from",
     "reuse": "Use kept answers", "join": "Join kept answers", "model_name": "Name of the model",

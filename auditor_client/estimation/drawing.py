@@ -30,6 +30,8 @@ class Edition:
         leave_one_out: Whether ends that hold for many pairs of groups together are judged by draws that did not make
             them (`joint_ends`). Such an edition also gives the pair of the lowest and the highest group an interval of
             its own.
+        bounds_unknown: Whether figures are bounded over who the people of unknown group are (`unknown_groups`); else
+            these are a group of their own.
         in_range: Whether both ends of an impact ratio are brought into [0, 1]; else the lower one may be above 1.
     """
 
@@ -41,6 +43,7 @@ class Edition:
     both_outcomes: bool = False
     leave_one_out: bool = False
     in_range: bool = False
+    bounds_unknown: bool = False
 
 
 EDITIONS: Final[Mapping[int, Edition]] = {
@@ -54,6 +57,7 @@ EDITIONS: Final[Mapping[int, Edition]] = {
         inverted=True,
         leave_one_out=True,
         in_range=True,
+        bounds_unknown=True,
         both_outcomes=True,
     ),
 }

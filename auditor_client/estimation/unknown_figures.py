@@ -7,9 +7,15 @@ ends, each with the noise of privacy, and an interval that is meant to hold the 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, Literal
 
-from auditor_client.estimation.results import Estimate, Unit, Verdict
+from auditor_client.estimation.estimates import Estimate, Unit, Verdict
 from shared.contract.schema import Group
+
+UnknownMode = Literal["auto", "bounds", "group"]
+"""Bounds if the unknown are more than `SHARE_MAX`, always, or never: they are then a group of their own."""
+SHARE_MAX: Final = 0.02
+"""With a larger estimated share of unknown people figures are bounded without being asked for."""
 
 
 class OpenBecause(StrEnum):

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -28,21 +28,18 @@ from auditor_client.estimation.posterior import Posterior
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, RatioKind, Unit, Verdict
 from auditor_client.estimation.unknown_bounds import Bounds, Register, bounds, missing_of_sizes
 from auditor_client.estimation.unknown_figures import (
+    SHARE_MAX,
     FactorPoint,
     OpenBecause,
     SetEstimate,
     TippingPoint,
     TippingShare,
     UnknownFigures,
+    UnknownMode,
 )
 from shared.contract.schema import Group
 
 Figures = TypeVar("Figures", ParityEstimate, OddsEstimate)
-UnknownMode = Literal["auto", "bounds", "group"]
-"""Bounds if the unknown are more than `SHARE_MAX`, always, or never: they are then a group of their own."""
-
-SHARE_MAX: Final = 0.02
-"""With a larger estimated share of unknown people the figures are bounded without being asked for."""
 FACTORS: Final = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, math.inf)
 """Of the curve."""
 FACTOR_MAX: Final = 1000.0
@@ -83,25 +80,6 @@ def has_layout(groups: Sequence[Group]) -> bool:
     return len(_nullable(groups)) == 1
 
 
-def require_layout(groups: Sequence[Group]) -> None:
-    """Refuse groups over whose unknown people there are no bounds.
-
-    Raises:
-        EstimationRefused: No column can be missing, or two can: somebody may lack either or both.
-    """
-    columns = _nullable(groups)
-    if not columns:
-        raise EstimationRefused(
-            "No sensitive column of this audit can have missing values: everybody's group is known, so there is "
-            "nothing to bound. Leave `unknown` out."
-        )
-    if len(columns) > 1:
-        raise EstimationRefused(
-            "Two sensitive columns of this audit can have missing values. Bounds over the unknown are made for one "
-            "such column at a time: name one of them, or read the unknown as groups of their own (`unknown=group`)."
-        )
-
-
 def _nullable(groups: Sequence[Group]) -> set[int]:
     """The columns that can be missing, by their indices within a group."""
     return {column for group in groups for column, value in enumerate(group) if value is None}
@@ -139,8 +117,11 @@ def unknown_people(
         EstimationRefused: Bounds were asked for, and there are none for these groups.
     """
     groups, bounded = measured[0].groups, mode == "bounds"
-    if bounded:
-        require_layout(groups)
+    if bounded and not has_layout(groups):
+        raise EstimationRefused(
+            "Bounds over the unknown are made where one sensitive column can have missing values, and no other: read "
+            "the answer without `unknown`."
+        )
     if mode == "group" or not has_layout(groups):
         return None
     layout = Layout.of(groups)

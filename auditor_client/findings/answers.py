@@ -254,6 +254,7 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
             supports=known,
             bounds=size_bounds(inquiry, rate),
             ratio_kind=rate.ratio_kind,
+            sizes=true_sizes(inquiry, rate),
         )
         found[rate] = RateCounts(measurement, accepted, others)
     return found
@@ -291,7 +292,17 @@ def read_crossed(release: Release, inquiry: Inquiry, rate: Rate) -> CrossedMeasu
 def size_bounds(inquiry: Inquiry, rate: Rate) -> SizeBounds | None:
     """Return how many people of each group a rate is about, as far as the auditor knows it beforehand."""
     totals = inquiry.request.known_totals
-    return None if totals is None or rate not in OF_EVERYBODY else totals.bounds
+    if totals is None or rate not in OF_EVERYBODY:
+        return None
+    return totals.bounds if totals.as_recorded(inquiry.groups) else totals.at_most
+
+
+def true_sizes(inquiry: Inquiry, rate: Rate) -> tuple[int, ...] | None:
+    """How many people truly belong to each declared group, where some people's group is unknown and that is public."""
+    totals = inquiry.request.known_totals
+    if totals is None or rate not in OF_EVERYBODY or totals.as_recorded(inquiry.groups):
+        return None
+    return totals.exact_of_declared(inquiry.groups)
 
 
 def read_bands(release: Release, inquiry: Inquiry, edges: tuple[float, ...]) -> BandCounts:

@@ -13,6 +13,7 @@ from auditor_client.asking.question import Question
 from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.estimation.unknown_figures import OpenBecause
 from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.exchange.two_holders import joined_release
 from auditor_client.exchange.verification import require
@@ -213,12 +214,13 @@ class Finding:
         """Whether it leaves open what was asked for: a verdict, else whether the groups differ.
 
         Where nobody said what kind of decision it is, both outcomes' ratios are followed: one that is undecided leaves
-        it open, whatever the other one says. Else it is the first metric's.
+        it open, whatever the other one says. Else it is the first metric's. One that is undecided because of people
+        whose group is unknown does not: more budget does not tell their group.
         """
         if self.first.verdict is Verdict.NONE:
             return not self.difference.low > 0
         followed = (self.first, *(estimate for _, estimate in self.both_outcomes))
-        return any(estimate.verdict is Verdict.UNDECIDED for estimate in followed)
+        return any(_more_budget_may_decide(estimate) for estimate in followed)
 
     @property
     def look(self) -> int | None:
@@ -247,3 +249,9 @@ class Finding:
     def overall(self) -> Estimate | tuple[Estimate | None, Estimate | None] | None:
         """The first metric's rate over all groups together."""
         return self.first.overall
+
+
+def _more_budget_may_decide(estimate: MetricEstimate) -> bool:
+    """Whether a verdict is open for noise."""
+    of_unknown = estimate.unknown is not None and estimate.unknown.because is OpenBecause.UNKNOWN
+    return estimate.verdict is Verdict.UNDECIDED and not of_unknown

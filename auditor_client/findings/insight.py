@@ -136,6 +136,7 @@ def flipped(finding: Finding, rule: str, rate: str | None = None) -> ParityEstim
         drawing=finding.reading.drawing(DRAWS),
         reference=finding.question.reference,
         rule=finding.reading.rule,
+        but=() if finding.first.unknown is None else finding.first.unknown.groups,
     )
 
 

@@ -1,5 +1,6 @@
 """The reading of an answer: the estimator by its name, what it is about, and how exact its intervals are."""
 
+import math
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.chain_counts import ChainCounts
 from auditor_client.estimation.drawing import DRAWS, EDITIONS, LATEST, Drawing
 from auditor_client.estimation.size_rule import SizeRule
+from auditor_client.estimation.unknown_figures import UnknownMode
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.conditional import ConditionalParity, StratumFigures
 from auditor_client.findings.looks import Looks
@@ -29,7 +31,10 @@ ESTIMATORS: Final = ("posterior", "plug-in")
 FOUR_FIFTHS: Final = 0.8
 """The threshold of the four-fifths rule, which is about selection rates (29 CFR 1607.4 D)."""
 
-UNREAD_BY_TRAININGS: Final = ("estimator", "negative", "too_large", "threshold", "joint", "outcome_test", "edition")
+UNREAD_BY_TRAININGS: Final = (
+    *("estimator", "negative", "too_large", "threshold", "joint", "outcome_test", "edition"),
+    *("unknown", "unknown_odds"),
+)
 """The fields of a reading that say nothing of a training's answer."""
 
 LEVEL_MAX: Final = 0.999
@@ -91,6 +96,18 @@ class Reading(BaseModel):
         description="Base the verdict only on groups that are shown to have at least this many people or this "
         "share: 30, 2% [all].",
     )
+    unknown: UnknownMode = Field(
+        default="auto",
+        exclude_if=lambda mode: mode == "auto",
+        description="How to treat people whose group is unknown. bounds: figures over every way in which they may "
+        "belong to the groups; group: a group of their own; auto: bounds if they are more than 2 % of the people.",
+    )
+    unknown_odds: float | None = Field(
+        default=None,
+        exclude_if=lambda factor: factor is None,
+        description="For these bounds: assume that the unknown differ from the known by at most this factor in odds, "
+        "1 or more [no assumption].",
+    )
     outcome_test: bool = Field(
         default=False,
         exclude_if=operator.not_,
@@ -121,6 +138,7 @@ class Reading(BaseModel):
             raise QuestionRefused(no_such("estimator", self.estimator, ESTIMATORS))
         if self.looks is not None and self.level != self.looks.each:
             raise QuestionRefused("A look is read at the level that is each look's.")
+        self._check_unknown()
         if self.judged is not None and not self.has_intervals:
             raise QuestionRefused("The plug-in estimator judges all groups: use posterior.")
         if not self.has_intervals:
@@ -131,6 +149,40 @@ class Reading(BaseModel):
 
             plug_in.Policy(self.negative, self.too_large)
         return self
+
+    def _check_unknown(self) -> None:
+        """Refuse a treatment of unknown groups that does not combine, by its name."""
+        if self.unknown_odds is not None:
+            if not 1 <= self.unknown_odds < math.inf:
+                raise QuestionRefused(
+                    f"`unknown_odds` is a finite factor of 1 or more; not {self.unknown_odds}. 1 means that the "
+                    "unknown are as the known are; leave it out to assume nothing."
+                )
+            if self.unknown == "group":
+                raise QuestionRefused(
+                    "`unknown_odds` limits who the unknown are, and with `unknown=group` they are a group of their "
+                    "own: leave one of them out."
+                )
+        if self.unknown != "bounds" and self.unknown_odds is None:
+            return
+        if not self.has_intervals:
+            raise QuestionRefused("The plug-in estimator makes no bounds over the unknown: use posterior.")
+        if self.joint:
+            raise QuestionRefused(
+                "Bounds over the unknown hold by themselves, and `joint` makes all intervals hold together: leave "
+                "`joint`, or `unknown` and `unknown_odds`, out."
+            )
+        if not EDITIONS[self.edition].bounds_unknown:
+            raise QuestionRefused(
+                f"Edition {self.edition} of the estimator makes no bounds over the unknown: leave `edition` out."
+            )
+
+    @property
+    def unknown_mode(self) -> UnknownMode:
+        """How unknown groups are treated: a factor in odds asks for bounds; figures without them are as they were."""
+        if not (self.has_intervals and EDITIONS[self.edition].bounds_unknown) or self.joint:
+            return "group"
+        return self.unknown if self.unknown_odds is None else "bounds"
 
     @property
     def has_intervals(self) -> bool:
@@ -286,7 +338,8 @@ class Reading(BaseModel):
             EstimationRefused: The answers do not allow it.
             QuestionRefused: The estimator does not make this figure.
         """
-        each = [self.estimate(metric, of_stratum, reference) for of_stratum in counts]
+        apart = self.model_copy(update={"unknown": "group", "unknown_odds": None})
+        each = [apart.estimate(metric, of_stratum, reference) for of_stratum in counts]
         if not self.has_intervals:
             return ConditionalParity(
                 tuple(StratumFigures(stratum, one, None) for stratum, one in zip(strata, each, strict=True))
@@ -314,7 +367,7 @@ class Reading(BaseModel):
             EstimationRefused: The answers do not allow it.
             QuestionRefused: The estimator does not make this figure.
         """
-        from auditor_client.estimation import odds, plug_in, posterior  # noqa: PLC0415
+        from auditor_client.estimation import odds, plug_in, posterior, unknown_groups  # noqa: PLC0415
 
         measured, threshold = [counts[rate].measurement for rate in RATES[metric]], self.threshold_of(metric)
         if not self.has_intervals:
@@ -323,13 +376,18 @@ class Reading(BaseModel):
             return plug_in.estimate_parity(
                 measured[0], negative=self.negative, too_large=self.too_large, threshold=threshold
             )
+        people = unknown_groups.unknown_people(measured, self.unknown_mode, self.level, self.drawing())
         estimate = odds.estimate_equalized_odds if metric == ODDS else posterior.estimate_parity
-        return estimate(
+        figures = estimate(
             *measured,
             threshold=threshold,
             level=self.level,
             drawing=self.drawing(),
             reference=reference,
             rule=self.rule,
-            but=but,
+            but=but if people is None else (*but, *people.groups),
         )
+        if people is None:
+            return figures
+        factor = math.inf if self.unknown_odds is None else self.unknown_odds
+        return unknown_groups.with_unknown(figures, people, factor)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from auditor_client.asking.request import ADVERSE, PARITY
+from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.drawing import EDITIONS
 from auditor_client.estimation.results import OddsEstimate, ParityEstimate, Verdict
 
@@ -30,6 +31,27 @@ def metrics_estimated(question: "Question", reading: "Reading") -> tuple[str, ..
     if not (unsaid and reading.has_intervals and EDITIONS[reading.edition].both_outcomes):
         return metrics
     return (*metrics, *(metric for metric in BOTH if metric not in metrics))
+
+
+def require_bounds(question: "Question", reading: "Reading") -> None:
+    """Refuse bounds over the unknown, before anything is spent, where nobody's group can be unknown.
+
+    Raises:
+        QuestionRefused: Bounds were asked for, and no sensitive column can be missing, or several can.
+    """
+    if reading.unknown_mode != "bounds":
+        return
+    columns = [name for name in question.request.sensitive if question.schema.by_name[name].nullable]
+    if not columns:
+        raise QuestionRefused(
+            "No sensitive column of this audit can have missing values: everybody's group is known, so there is "
+            "nothing to bound. Leave `unknown` and `unknown_odds` out."
+        )
+    if len(columns) > 1:
+        raise QuestionRefused(
+            f"The sensitive columns {', '.join(columns)} can have missing values. Bounds over the unknown are made "
+            "for one such column at a time: name one of them."
+        )
 
 
 def both_outcomes(

@@ -50,6 +50,7 @@ from auditor_client.planning.forecasts import (
 from auditor_client.planning.joined_plans import joinable_plans, located_plan
 from auditor_client.planning.simulated_audits import SimulatedAudits
 from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
+from auditor_client.planning.unknown_forecasts import forecast_unknown
 from shared.contract.schema import Schema
 from shared.kinds.plans import Plan
 from shared.privacy.amounts import (
@@ -141,6 +142,7 @@ def forecast(
         strata=_of_strata(question, supports, each) if question.strata else None,
         joined=None if kept is None else _joined(question, kept, supports, each),
         chain=forecast_chain(question, reading, supports=supports),
+        unknown=forecast_unknown(question, each, lambda put: _audits(put, None, None, False, each)),
         looks=() if reading.looks is None else tuple(expected(question.at(nano)) for nano in reading.looks.amounts),
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from auditor_client.asking.assumption import Assumption
+from auditor_client.estimation.unknown_figures import SetEstimate
 from auditor_client.findings.reading import Reading
 from shared.privacy.amounts import Loss, format_nano
 
@@ -115,6 +116,21 @@ class JoinedForecast:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownForecast:
+    """What an audit would show if the group of a share of the people were unknown.
+
+    Attributes:
+        share: Of the people.
+        ratio: The mean set and interval of the first figure's ratio over simulated audits.
+        decided: In which share of them there would be a verdict; None where there is to be none.
+    """
+
+    share: float
+    ratio: SetEstimate
+    decided: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """What an auditor knows beforehand: how many people each rule applies to (own data), how many each group has."""
 
@@ -140,6 +156,7 @@ class Forecast:
         strata: Where groups are to be compared within strata.
         joined: Where the answer is to be joined with kept ones.
         chain: Of every step of a chain; empty without one.
+        unknown: By how many people's group is unknown, ascending; empty where nobody's can be.
         looks: Of each look, ascending, where it is asked until decided; all else is then of the last one.
     """
 
@@ -157,6 +174,7 @@ class Forecast:
     joined: JoinedForecast | None = None
     looks: tuple[Expectation, ...] = ()
     chain: tuple[StepForecast, ...] = ()
+    unknown: tuple[UnknownForecast, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,8 +181,9 @@ def _judged(question: Inquiry, change: Comparison) -> tuple[Fact, ...]:
     if change.second.rule is None:
         return ()
     facts = [Fact(said("Judged"), judged_fact(change.second.rule))]
-    if change.second.left_out:
-        names = (joined(group_words(question, group), ", ") for group in change.second.left_out)
+    small = [group for group in change.second.left_out if None not in group or change.second.unknown is None]
+    if small:
+        names = (joined(group_words(question, group), ", ") for group in small)
         facts.append(Fact(said("Not shown to be large enough"), listed(names)))
     return tuple(facts)
 

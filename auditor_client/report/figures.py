@@ -43,6 +43,7 @@ from auditor_client.report.metric_names import (
     ratio_title,
 )
 from auditor_client.report.outcome import Outcome, outcome_of
+from auditor_client.report.unknown_data import UnknownSection, unknown_section
 from shared.wire.wording import joined, listed, plain, said
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
@@ -138,6 +139,7 @@ class MetricSection:
     ratio: RatioPicture
     figures: tuple[FigureRow, ...]
     judged: tuple[str, ...]
+    unknown: UnknownSection | None
     reference: tuple[str, ...]
     comparisons: tuple[ComparedRow, ...]
 
@@ -155,6 +157,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
         ratio=_ratio_picture(finding, ratio_title(metric), estimate),
         figures=_figures(metric, estimate),
         judged=judged_sentences(finding, metric),
+        unknown=unknown_section(finding, metric),
         reference=() if reference is None else group_words(finding.question, reference),
         comparisons=tuple(
             _compared_row(group_words(finding.question, one.group), one)
@@ -178,7 +181,8 @@ def rate_table(question: Inquiry, outcome: Outcome, rate: Rate, parity: ParityEs
     for group in sorted(parity.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf):
         notes = [word for word, extreme in ((_LOWEST, lowest), (_HIGHEST, highest)) if group is extreme]
         notes += [_REFERENCE] if group.group == question.reference else []
-        notes += [_NOT_JUDGED] if group.group in parity.left_out else []
+        of_unknown = parity.unknown is not None and group.group in parity.unknown.groups
+        notes += [_NOT_JUDGED] if group.group in parity.left_out and not of_unknown else []
         rows.append(_group_row(group_words(question, group.group), group, axis, listed(notes)))
     bar, limit = parity.threshold, threshold_rate(parity)
     return RateTable(
@@ -232,7 +236,7 @@ def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> Ra
         threshold=None if bar is None else axis.position(bar),
         threshold_text="" if bar is None else plain(bar),
         adverse=kind.adverse,
-        verdict=estimate.verdict.value if estimate.ratio.defined else "undefined",
+        verdict=_shown_verdict(estimate),
         alternative=joined(
             [
                 said("The ratio on a line {line}: {ratio}, {interval}.", line=line, ratio=shown, interval=interval)
@@ -243,6 +247,13 @@ def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> Ra
         ),
         caption=said("{ratio}. 1 means that the rates of all groups are the same.", ratio=title),
     )
+
+
+def _shown_verdict(estimate: MetricEstimate) -> str:
+    """Of the ratio that is drawn: that of people of known group has no verdict of its own."""
+    if estimate.unknown is not None:
+        return "none"
+    return estimate.verdict.value if estimate.ratio.defined else "undefined"
 
 
 def _figures(metric: str, estimate: MetricEstimate) -> tuple[FigureRow, ...]:

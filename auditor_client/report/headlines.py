@@ -18,6 +18,7 @@ from auditor_client.estimation.results import (
     ParityFigures,
     Verdict,
 )
+from auditor_client.estimation.unknown_figures import OpenBecause
 from auditor_client.findings.answers import OF_EVERYBODY, RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import interval_text, ratio_threshold
@@ -37,6 +38,7 @@ from auditor_client.report.outcome import outcome_of
 from auditor_client.report.people import few_people
 from auditor_client.report.prose import level_of, threshold_name
 from auditor_client.report.subject import subject
+from auditor_client.report.unknown_data import unknown_sentences
 from shared.contract.schema import Group
 from shared.wire.wording import joined, listed, said, sentence
 
@@ -200,6 +202,21 @@ _REASONS: Final[Mapping[Verdict, str]] = {
         "name another threshold."
     ),
 }
+_REASONS_UNKNOWN: Final[Mapping[OpenBecause, str]] = {
+    OpenBecause.UNKNOWN: sentence(
+        "It is undecided because of the people whose group is unknown: by who they are, either verdict is possible. A "
+        "larger ε would not tell their group."
+    ),
+    OpenBecause.NOISE: sentence(
+        "The interval over all that the people of unknown group may be reaches across {limit}: the noise is too large "
+        "for a verdict. A larger ε would narrow it."
+    ),
+}
+_WHOEVER: Final = sentence("This holds whatever groups the people of unknown group belong to.")
+_SIZED: Final = sentence(
+    "This holds for every division of the people of unknown group that the known numbers of people in each group allow."
+)
+_ASSUMED: Final = sentence("This holds if the people of unknown group differ from the others by at most that factor.")
 _FEW: Final = sentence("The figures are about few people: {people}.")
 _REASON_FEW: Final = sentence(
     "The noise is too large for a verdict: the answer shows a linked decision for hardly anybody. Check the form "
@@ -234,7 +251,9 @@ def headline(finding: Finding) -> str:
     if not estimate.ratio.defined:
         return joined([said(_NO_RATIO, **words), *few_sentence(finding)])
     verdict = [] if estimate.verdict is Verdict.NONE else [said(_VERDICTS[estimate.verdict], **words)]
-    return joined([*verdict, *_figures(finding, metric, estimate, alone=not verdict), *few_sentence(finding)])
+    unknown = unknown_sentences(finding, metric)
+    figures = _figures(finding, metric, estimate, alone=not verdict or bool(unknown))
+    return joined([*verdict, *unknown, *figures, *few_sentence(finding)])
 
 
 def few_sentence(finding: Finding) -> tuple[str, ...]:
@@ -270,7 +289,9 @@ def outcomes(finding: Finding) -> tuple[str, ...]:
         words = _audit_words(finding, metric)
         verdict = said(_IF[metric][estimate.verdict], **words)
         if estimate.ratio.defined:
-            texts.append(joined([verdict, *_figures(finding, metric, estimate, alone=False)]))
+            unknown = unknown_sentences(finding, metric)
+            figures = _figures(finding, metric, estimate, alone=bool(unknown))
+            texts.append(joined([verdict, *unknown, *figures]))
         else:
             texts.append(joined([said(_NO_RATIO, **words)]))
     return tuple(texts)
@@ -293,7 +314,7 @@ def _figures(finding: Finding, metric: str, estimate: MetricEstimate, *, alone: 
     of_pair = as_percent(pair.ratio.value), _in_brackets(_interval(finding, pair.ratio, as_percent))
     of_all = as_percent(estimate.ratio.value), _in_brackets(ratio_interval(finding, estimate))
     words = {
-        "whom": whom(finding),
+        "whom": _compared(finding, estimate),
         "outcome": outcome.full,
         "label": outcome.label,
         "rate": rate_words(rate, outcome).name,
@@ -312,7 +333,9 @@ def _figures(finding: Finding, metric: str, estimate: MetricEstimate, *, alone: 
         "difference_ends": interval_text(estimate.difference, points),
     }
     pair_known = all(figure.known for figure in (pair.ratio, pair.difference, lowest.rate, highest.rate))
-    if not estimate.ratio.known:
+    if estimate.unknown is not None and not (estimate.ratio.known and pair_known):
+        sentences = []
+    elif not estimate.ratio.known:
         sentences = [_OPEN_ALONE if alone else _OPEN_RATIO if metric == PARITY else _OPEN]
     elif not pair_known:
         sentences = [_OF_ALL_ALONE if alone else _OF_ALL]
@@ -330,10 +353,10 @@ def adverse_sentence(finding: Finding, metric: str, estimate: ParityEstimate, *,
         at_least = _ADVERSE_AT_LEAST_ALONE if alone else _ADVERSE_AT_LEAST
         text = at_least if figure.low > 1 else _ADVERSE_OPEN_ALONE if alone else _ADVERSE_OPEN
         least = ratio(figure.low, apart_from=_bar(estimate))
-        return said(text, whom=whom(finding), rate=rate, least=least, level=level_of(finding))
+        return said(text, whom=_compared(finding, estimate), rate=rate, least=least, level=level_of(finding))
     return said(
         _ADVERSE_ALONE if alone else _ADVERSE,
-        whom=whom(finding),
+        whom=_compared(finding, estimate),
         rate=rate,
         ratio=known(figure, _ratio_words(estimate)),
         ratio_interval=_in_brackets(ratio_interval(finding, estimate)),
@@ -384,7 +407,19 @@ def explanation(finding: Finding) -> str:
     threshold = "" if estimate.threshold is None else threshold_percent(estimate.threshold)
     bar = _bar(estimate)
     limit = "" if bar is None else ratio(bar)
-    return joined([said(reason, threshold=threshold, limit=limit), *_of_population(finding)])
+    if estimate.unknown is not None and estimate.unknown.because is not None:
+        reason, limit = _REASONS_UNKNOWN[estimate.unknown.because], limit if adverse else threshold
+    return joined([said(reason, threshold=threshold, limit=limit), *_whoever(estimate), *_of_population(finding)])
+
+
+def _whoever(estimate: MetricEstimate) -> tuple[str, ...]:
+    """For which people of unknown group a verdict holds; nothing where there is none, or nobody is unknown."""
+    unknown = estimate.unknown
+    if unknown is None or unknown.verdict not in (Verdict.MEETS, Verdict.FAILS):
+        return ()
+    if unknown.sized:
+        return (said(_SIZED),)
+    return (said(_WHOEVER if math.isinf(unknown.factor) else _ASSUMED),)
 
 
 def _no_ratio(finding: Finding) -> str:
@@ -404,6 +439,12 @@ def whom(finding: Finding) -> str:
     return (
         of_all if rule is None else said("{whom}, in groups of at least {least}", whom=of_all, least=least_size(rule))
     )
+
+
+def _compared(finding: Finding, estimate: MetricEstimate) -> str:
+    """The people whose groups are compared: those whose group is known, where figures are bounded over the others."""
+    of_all = whom(finding)
+    return of_all if estimate.unknown is None else said("{whom} whose group is known", whom=of_all)
 
 
 def ratio_interval(finding: Finding, estimate: MetricEstimate) -> str:
@@ -445,7 +486,7 @@ def _of_population(finding: Finding) -> tuple[str, ...]:
     estimate = finding.first
     judged = estimate.verdict is not Verdict.NONE
     figure = estimate.population_ratio if judged else estimate.population_difference
-    if figure is None or not figure.low <= figure.high:
+    if figure is None or estimate.unknown is not None or not figure.low <= figure.high:
         return ()
     low, high = both_ends(figure, _ratio_words(estimate) if judged else points)
     return (

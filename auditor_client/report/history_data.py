@@ -197,7 +197,10 @@ def _metric(finding: Finding, metric: str, estimate: MetricEstimate) -> str:
         title = said("{metric}, interim look {number} of at most {most}", metric=title, number=finding.look, most=most)
     elif answers > 1:
         title = said("{metric}, from {answers} answers", metric=title, answers=answers)
-    if not estimate.left_out:
+    unknown = () if estimate.unknown is None else estimate.unknown.groups
+    if unknown:
+        title = said("{metric}, verdict over all that the unknown may be", metric=title)
+    number, judged = number - len(unknown), number - len({*estimate.left_out, *unknown})
+    if judged == number:
         return title
-    judged = number - len(estimate.left_out)
     return said("{metric}, {judged} of {number} groups", metric=title, judged=judged, number=number)

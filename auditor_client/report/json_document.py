@@ -16,6 +16,7 @@ from auditor_client.estimation.results import (
     ParityEstimate,
 )
 from auditor_client.estimation.size_rule import SizeRule
+from auditor_client.estimation.unknown_figures import UnknownFigures
 from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.findings import insight
 from auditor_client.findings.direct_use import direct_use
@@ -222,7 +223,30 @@ def _figures_document(figures: JudgedFigures, form: str) -> dict[str, Any]:
     if form not in FORMATS[:2]:
         other = None if figures.other is None else _figures_document(figures.other, form)
         document |= {**_members(figures, form, *_OF_WHOM), "other": other}
+    if figures.unknown is not None:
+        document |= {"unknown": _unknown_document(figures.unknown, form)}
     return document | ({"ratio_kind": figures.ratio_kind.value} if figures.ratio_kind.adverse else {})
+
+
+def _unknown_document(unknown: UnknownFigures, form: str) -> dict[str, Any]:
+    """What holds over all that the people of unknown group may be; a factor that is infinite is null."""
+    return {
+        "verdict": unknown.verdict.value,
+        "undecided_because_of": None if unknown.because is None else unknown.because.value,
+        **_members(unknown, form, "groups", "share", "people", "ratio", "difference", "factor", "sized"),
+        "curve": [
+            {"factor": _json(point.factor), "verdict": point.verdict.value, "ratio": _json(point.ratio)}
+            for point in unknown.curve
+        ],
+        "tipping": None
+        if unknown.tipping is None
+        else {
+            "verdict": unknown.tipping.verdict.value,
+            "factor": _json(unknown.tipping.factor),
+            "changes": unknown.tipping.factor is not None,
+            "share": _json(unknown.tipping.share),
+        },
+    }
 
 
 def comparison_document(first: Finding, second: Finding, metric: str, change: Comparison) -> dict[str, Any]:
@@ -356,6 +380,8 @@ def _json(value: Any, form: str = FORMAT) -> Any:
         names += ["known"] if isinstance(value, Estimate) else []
         if isinstance(value, ParityEstimate) and value.pair is None:
             names.remove("pair")  # as in documents of before there was one
+        if isinstance(value, JudgedFigures) and value.unknown is None:
+            names.remove("unknown")  # likewise
         earlier = form in FORMATS[:2]
         return _members(value, form, *(name for name in names if not (earlier and name in _SINCE_FOURTH)))
     if isinstance(value, tuple):

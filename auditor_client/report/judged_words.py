@@ -49,7 +49,9 @@ def _sentences(
     finding: Finding, metric: str, estimate: MetricEstimate, named: JudgedFigures, rule: SizeRule
 ) -> Iterator[str]:
     number, least = len(finding.question.groups), least_size(rule)
-    judged = number - len(named.left_out)
+    unknown = () if estimate.unknown is None else estimate.unknown.groups
+    number, left_out = number - len(unknown), [group for group in named.left_out if group not in unknown]
+    judged = number - len(left_out)
     large = said(
         "the {judged} of {number} groups that are shown to have at least {least}",
         judged=judged, number=number, least=least,
@@ -59,9 +61,9 @@ def _sentences(
     if estimate.other is not None and estimate.other.ratio.defined:
         groups = said("all {number} groups", number=number) if estimate is named else large
         yield _of_others(finding, estimate.other, metric, groups)
-    if named.left_out:
-        left_out = (_left_out(finding.question, metric, estimate, group) for group in named.left_out)
-        yield said("Not shown to be large enough: {groups}.", groups=listed(left_out))
+    if left_out:
+        words = (_left_out(finding.question, metric, estimate, group) for group in left_out)
+        yield said("Not shown to be large enough: {groups}.", groups=listed(words))
 
 
 def _of_others(finding: Finding, other: JudgedFigures, metric: str, groups: str) -> str:

@@ -17,7 +17,9 @@ from auditor_client.planning.forecasts import (
     JoinedForecast,
     StepForecast,
     StrataForecast,
+    UnknownForecast,
 )
+from auditor_client.report.axes import interval_text
 from auditor_client.report.facts import Fact, subject_facts
 from auditor_client.report.formats import percent, points, ratio, threshold_percent, whole
 from auditor_client.report.judged_words import judged_fact
@@ -110,6 +112,17 @@ class StepForecastRow:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownForecastRow:
+    """What a share of people of unknown group would leave open."""
+
+    share: str
+    worst: str
+    best: str
+    interval: str
+    decided: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanData:
     """Everything that is shown of a plan.
 
@@ -130,6 +143,7 @@ class PlanData:
     chosen: str
     gives: Mapping[str, str]
     knowing: tuple[KnowingRow, ...]
+    unknown: tuple[UnknownForecastRow, ...]
     steps: tuple[StepForecastRow, ...]
     looks_title: str
     looks: tuple[LookRow, ...]
@@ -191,6 +205,7 @@ def plan_data(
         chosen=question.strategy,
         gives=_GIVES,
         knowing=knowing_rows(forecast.knowing, question, supported=forecast.from_supports),
+        unknown=tuple(_unknown_row(one, adverse=adverse) for one in forecast.unknown),
         steps=tuple(_step_row(*one) for one in zip(stage_names(question), forecast.chain, strict=False)),
         looks_title=_looks_title(forecast.reading),
         looks=tuple(_look_rows(forecast)),
@@ -203,6 +218,18 @@ def plan_data(
                 *([said(_ADVERSE_RATES, adverse=counted.adverse)] if adverse else []),
             ]
         ),
+    )
+
+
+def _unknown_row(one: UnknownForecast, *, adverse: bool) -> UnknownForecastRow:
+    """A share of unknown people, and what it leaves open."""
+    worst, best = (one.ratio.most, one.ratio.least) if adverse else (one.ratio.least, one.ratio.most)
+    return UnknownForecastRow(
+        percent(one.share),
+        ratio(worst),
+        ratio(best),
+        interval_text(one.ratio.interval(), ratio),
+        said("no verdict") if one.decided is None else percent(one.decided),
     )
 
 

@@ -9,6 +9,7 @@ from auditor_client.report.json_document import figures_document
 from shared.contract.datasets import Budget
 from shared.kinds.plans import Quote
 
+_UNKNOWN: Final = ("share", "ratio", "decided")
 _STEP: Final = ("stage", "passing", "rate_width", "ratio_low", "ratio_high", "bounded")
 
 
@@ -48,6 +49,7 @@ def plan_document(
         **_looks_forecast(forecast),
         **_strata_forecast(forecast),
         **({"chain": [figures_document(step, *_STEP) for step in forecast.chain]} if forecast.chain else {}),
+        **({"unknown": [figures_document(one, *_UNKNOWN) for one in forecast.unknown]} if forecast.unknown else {}),
         **_joined_forecast(forecast),
         "other_people": [
             {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()

@@ -61,6 +61,13 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         if figure.population:
             lines.append(f"    in the population: {figure.population}")
     lines += [f"  {one}" for one in section.judged]
+    if section.unknown is not None:
+        lines += ["", "  People whose group is unknown, by the factor in odds by which they may differ:"]
+        lines += [
+            f"  {row.factor:>10}  {row.worst} at worst, {row.best} at best  ({section.unknown.level}: {row.interval})  "
+            f"{row.verdict}"
+            for row in section.unknown.rows
+        ]
     return lines + [
         f"  {', '.join(row.group)} against {', '.join(section.reference)}: ratio {row.ratio} ({row.ratio_interval}), "
         f"difference {row.difference} points ({row.difference_interval})"
@@ -162,6 +169,13 @@ def plan_lines(plan: PlanData) -> list[str]:
         f"  {row.stage}: {row.passing} go on, interval {row.points} points wide, of the step's ratio {row.ratio}"
         for row in plan.steps
     ]
+    if plan.unknown:
+        lines += ["", "By the share of people whose group is unknown:"]
+        lines += [
+            f"  {row.share:>7}  {row.worst} at worst, {row.best} at best  (interval {row.interval})  a verdict in "
+            f"{row.decided}"
+            for row in plan.unknown
+        ]
     if plan.knowing:
         width = max(len(row.words) for row in plan.knowing)
         lines += ["", "By what is known beforehand:"]
