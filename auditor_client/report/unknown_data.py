@@ -23,7 +23,7 @@ from auditor_client.estimation.unknown_figures import FactorPoint, SetEstimate, 
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.report.axes import Mark, Tick, interval_text, ratio_axis, ratio_threshold
-from auditor_client.report.formats import group_words, percent, points, ratio, whole
+from auditor_client.report.formats import group_words, percent, points, ratio
 from auditor_client.report.metric_names import METRIC_WORDS, rate_words
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.prose import level_words, threshold_name
@@ -84,26 +84,33 @@ _SETS: Final[Mapping[RatioKind, Mapping[str, str]]] = {
     },
 }
 _IF_ALIKE: Final[Mapping[Verdict, str]] = {
-    Verdict.MEETS: sentence("If the people of unknown group are as those of known group are, {name} meets {rule}."),
-    Verdict.FAILS: sentence("If the people of unknown group are as those of known group are, {name} fails {rule}."),
+    Verdict.MEETS: sentence(
+        "If they are divided among the groups as the others with the same outcome are, {name} meets {rule}."
+    ),
+    Verdict.FAILS: sentence(
+        "If they are divided among the groups as the others with the same outcome are, {name} fails {rule}."
+    ),
 }
 _NEVER: Final = sentence("No division of them among the groups changes this.")
 _FACTOR: Final = sentence(
-    "It would take that they differ from those by a factor of {factor} in odds for the verdict to change."
+    "It would take a factor of {factor} between their odds of belonging to a group and those of the others for the "
+    "verdict to change."
 )
 _ANY_FACTOR: Final = sentence(
-    "It would take that they differ from those by a factor of more than {factor} in odds for the verdict to change."
+    "It would take a factor of more than {factor} between their odds of belonging to a group and those of the others "
+    "for the verdict to change."
 )
 _SHARE_WITH: Final = sentence(
-    "For example: that {share} of the people of unknown group with {outcome} belong to the group “{group}”, to which "
-    "{known} of those of known group with it belong."
+    "For example, {share} of the people of unknown group with {outcome} would have to belong to the group “{group}”; "
+    "of those of known group with it, {known} do."
 )
 _SHARE_WITHOUT: Final = sentence(
-    "For example: that {share} of the people of unknown group without {outcome} belong to the group “{group}”, to "
-    "which {known} of those of known group without it belong."
+    "For example, {share} of the people of unknown group without {outcome} would have to belong to the group "
+    "“{group}”; of those of known group without it, {known} do."
 )
 _OPEN_ANYWAY: Final = sentence(
-    "Even if the people of unknown group are as those of known group are, the noise leaves the verdict open."
+    "Even if they are divided among the groups as the others with the same outcome are, the noise leaves the verdict "
+    "open."
 )
 _DIFFERENCE: Final = sentence(
     "The difference is {worst} percentage points at worst and {best} at best ({level} interval {ends})."
@@ -278,8 +285,3 @@ def _factor(factor: float) -> str:
         0 if factor >= 100 else 2,
         "decimal",
     )
-
-
-def unknown_people(unknown: UnknownFigures) -> str:
-    """How many people's group is unknown: "298 (208 to 373)"."""
-    return said("{people} ({ends})", people=whole(unknown.people.value), ends=interval_text(unknown.people, whole))
