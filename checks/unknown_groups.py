@@ -89,9 +89,9 @@ def brute_force(accepted: Counts, refused: Counts, unknown: tuple[int, int]) -> 
 
 def register_of(accepted: Counts, refused: Counts, unknown: tuple[int, int]) -> Register:
     """One block of groups that are all judged."""
-    groups = len(accepted)
-    parts = accepted[:, None], refused[:, None], np.array([[unknown[0]]]), np.array([[unknown[1]]])
-    return Register(*(part.astype(float) for part in parts), (0,) * groups, tuple(range(groups)))
+    groups, (more, less) = len(accepted), (np.array([[float(people)]]) for people in unknown)
+    known = accepted[:, None].astype(float), refused[:, None].astype(float)
+    return Register(known[0], known[1], more, less, (0,) * groups, tuple(range(groups)))
 
 
 def ends_of(found: Bounds) -> tuple[float, ...]:
@@ -117,7 +117,8 @@ def groups_in_order(groups: int, people: int, most: tuple[int, int] | None = Non
         if people == 0:
             yield []
         return
-    for pair in itertools.product(range(people + 1), repeat=2):
+    for accepted, refused in itertools.product(range(people + 1), repeat=2):
+        pair = accepted, refused
         if sum(pair) <= people and (most is None or pair <= most):
             yield from ([pair, *rest] for rest in groups_in_order(groups - 1, people - sum(pair), pair))
 
@@ -232,8 +233,8 @@ def measured(case: Case, run: int) -> tuple[Measurement, Counts, Counts]:
     tail = 1 - math.exp(-case.epsilon)
     noisy = answered + rng.geometric(tail, answered.shape) - rng.geometric(tail, answered.shape)
     noise = DiscreteLaplaceNoise(scale=scale)
-    parts = (NoisyCounts.of([noisy[:, outcome].tolist()], noise) for outcome in range(2))
-    answer = Measurement((*groups, (None,)), *parts, "unfavourable", ratio_kind=case.kind)
+    accepted, refused = (NoisyCounts.of([noisy[:, outcome].tolist()], noise) for outcome in range(2))
+    answer = Measurement((*groups, (None,)), accepted, refused, "unfavourable", ratio_kind=case.kind)
     return answer, counts - hidden, hidden
 
 
@@ -259,7 +260,8 @@ def _held(case: Case, run: int) -> NDArray[np.int64]:
     within, _ = found.estimates(true_factor(known, hidden))
     verdict, adverse = ratio.against(THRESHOLD), case.kind.adverse
     side = slice(None, None, -1) if adverse else slice(None)
-    register = register_of(*known[:, side].T, tuple(hidden[:, side].sum(axis=0).tolist()))
+    (accepted, refused), (more, less) = known[:, side].T, hidden[:, side].sum(axis=0).tolist()
+    register = register_of(accepted, refused, (more, less))
     sets, truth = bounds(register), _true_ratio(known[:, side] + hidden[:, side])
     true_verdict = Verdict.MEETS if truth >= THRESHOLD else Verdict.FAILS
     given = verdict is not Verdict.UNDECIDED

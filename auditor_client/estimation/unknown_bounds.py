@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.totals import BoolArray
@@ -68,6 +69,12 @@ class Register:
         return Register(
             self.refused, self.accepted, self.unknown_refused, self.unknown_accepted, self.block, self.judged
         )
+
+    def draws(self, chosen: NDArray[np.intp]) -> "Register":
+        """Some draws alone, by their indices."""
+        parts = (self.accepted, self.refused, self.unknown_accepted, self.unknown_refused)
+        accepted, refused, more_accepted, more_refused = (part[:, chosen] for part in parts)
+        return Register(accepted, refused, more_accepted, more_refused, self.block, self.judged)
 
     @property
     def unknown(self) -> FloatArray:
@@ -321,13 +328,16 @@ def _allows(block: _Block, rate: FloatArray) -> BoolArray:
     refused = np.minimum(rate * judged.refused_most, rest * judged.accepted_most).sum(axis=0)
     beyond = np.maximum(rest * judged.accepted_least - rate * judged.refused_most, 0.0).sum(axis=0)
     beyond = beyond + (rest * others.accepted_least - rate * others.refused_most).sum(axis=0)
-    each: BoolArray = (rate * judged.refused_least <= rest * judged.accepted_most + slack).all(axis=0)
-    return (
-        each
-        & (accepted + (rest * others.accepted_least).sum(axis=0) <= rest * block.accepted + slack)
-        & (refused + (rate * others.refused_most).sum(axis=0) >= rate * block.refused - slack)
-        & (beyond <= rest * block.accepted - rate * block.refused + slack)
+    each = rate * judged.refused_least <= rest * judged.accepted_most + slack
+    allowed: BoolArray = np.logical_and.reduce(
+        [
+            np.logical_and.reduce(each, axis=0),
+            accepted + (rest * others.accepted_least).sum(axis=0) <= rest * block.accepted + slack,
+            refused + (rate * others.refused_most).sum(axis=0) >= rate * block.refused - slack,
+            beyond <= rest * block.accepted - rate * block.refused + slack,
+        ]
     )
+    return allowed
 
 
 def _sized_allows(block: _Block, rate: FloatArray) -> BoolArray:
@@ -335,5 +345,6 @@ def _sized_allows(block: _Block, rate: FloatArray) -> BoolArray:
     judged, slack = block.judged, TOLERANCE * (block.accepted + block.refused)
     needed = rate * (judged.accepted_least + judged.refused_most)
     least = np.maximum(judged.accepted_least, needed).sum(axis=0) + block.others.accepted_least.sum(axis=0)
-    each: BoolArray = (needed <= judged.accepted_most + slack).all(axis=0)
-    return each & (least <= block.accepted + slack)
+    each = np.logical_and.reduce(needed <= judged.accepted_most + slack, axis=0)
+    allowed: BoolArray = np.logical_and(each, least <= block.accepted + slack)
+    return allowed

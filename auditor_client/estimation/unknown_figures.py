@@ -50,8 +50,9 @@ class SetEstimate:
 
     def reciprocal(self) -> "SetEstimate":
         """One divided by each value, which is not negative: the ends change places, and 0 becomes infinite."""
-        ends = (math.inf if end == 0 else 1 / end for end in (self.most, self.least, self.high, self.low))
-        return SetEstimate(*ends, self.level)
+        ends = (self.most, self.least, self.high, self.low)
+        least, most, low, high = (math.inf if end == 0 else 1 / end for end in ends)
+        return SetEstimate(least, most, low, high, self.level)
 
     def against(self, threshold: float) -> Verdict:
         """Whether the whole interval lies at or above a threshold, below it, or neither."""

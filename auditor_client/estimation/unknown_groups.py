@@ -25,7 +25,7 @@ from auditor_client.estimation.judged_groups import GROUPS_MIN
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior
-from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, RatioKind, Unit, Verdict
+from auditor_client.estimation.results import Estimate, JudgedFigures, RatioKind, Unit, Verdict
 from auditor_client.estimation.unknown_bounds import Bounds, Register, bounds, missing_of_sizes
 from auditor_client.estimation.unknown_figures import (
     SHARE_MAX,
@@ -37,9 +37,10 @@ from auditor_client.estimation.unknown_figures import (
     UnknownFigures,
     UnknownMode,
 )
+from auditor_client.estimation.whole_people import WHOLE_MAX, sharp_bounds
 from shared.contract.schema import Group
 
-Figures = TypeVar("Figures", ParityEstimate, OddsEstimate)
+Figures = TypeVar("Figures", bound=JudgedFigures)
 FACTORS: Final = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, math.inf)
 """Of the curve."""
 FACTOR_MAX: Final = 1000.0
@@ -70,8 +71,8 @@ class Layout:
         (column,) = _nullable(groups)
         unknown = [index for index, group in enumerate(groups) if group[column] is None]
         declared = [index for index, group in enumerate(groups) if group[column] is not None]
-        places = {_without(groups[index], column): place for place, index in enumerate(unknown)}
-        block = tuple(places[_without(groups[index], column)] for index in declared)
+        blocks = {_without(groups[index], column): member for member, index in enumerate(unknown)}
+        block = tuple(blocks[_without(groups[index], column)] for index in declared)
         return cls(tuple(declared), tuple(unknown), block)
 
 
@@ -104,7 +105,7 @@ class UnknownPeople:
     def sets(self, left_out: Collection[Group] = ()) -> "Sets":
         """The sets of the figures of all declared groups, but for some."""
         groups = self.posteriors[0].groups
-        judged = (place for place, index in enumerate(self.layout.declared) if groups[index] not in left_out)
+        judged = (member for member, index in enumerate(self.layout.declared) if groups[index] not in left_out)
         return Sets(self.posteriors, self.layout, tuple(judged))
 
 
@@ -247,6 +248,8 @@ class Sets:
         limited = self.sized and sizes is not None and math.isinf(factor)
         missing = missing_of_sizes(register, np.array(sizes, dtype=float)) if limited else None
         none, everyone = of_prior.none_possible[0], of_prior.all_possible[0]
+        if math.isinf(factor) and missing is None and register.people.max(initial=0) <= WHOLE_MAX:
+            return sharp_bounds(register)
         if not (none.any() or everyone.any()):
             return bounds(register, factor=factor, missing=missing)
         lowest, highest = self.register(of_prior.lower, none=none), self.register(of_prior.upper, everyone=everyone)

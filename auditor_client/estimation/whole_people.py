@@ -9,6 +9,7 @@ Axes: C candidates for the lowest rate; of a block X accepted and Y refused peop
 """
 
 import itertools
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -18,30 +19,40 @@ from auditor_client.estimation.unknown_bounds import Bounds, Register, bounds
 
 WHOLE_MAX: Final = 24
 """So many people at most are allocated as whole people."""
+DISTINCT_MAX: Final = 256
+"""Of so many different registers at most: the draws of counts whose noise is small."""
 
 
 def sharp_bounds(register: Register) -> Bounds:
-    """The ends over all allocations of one register, of whole people where these are few.
+    """The ends over all allocations, of whole people where a register has few, in all draws.
 
     Args:
-        register: Of one draw, in whole numbers of people.
+        register: In whole numbers of people.
     """
     found = bounds(register)
-    if not 0 < register.people[0] <= WHOLE_MAX:
+    if not register.people.max(initial=0) <= WHOLE_MAX:
         return found
+    counts = (register.accepted, register.refused, register.unknown_accepted, register.unknown_refused)
+    _, first, which = np.unique(np.concatenate(counts), axis=1, return_index=True, return_inverse=True)
+    if len(first) > DISTINCT_MAX:
+        return found
+    best = np.array([_best(register.draws(np.array([index]))) for index in first]).T[:, which.ravel()]
+    return replace(found, ratio_best=best[0], odds_best=best[1], difference_best=best[2])
+
+
+def _best(register: Register) -> tuple[float, float, float]:
+    """The best ratio, odds ratio and difference of a register of one draw; NaN where there is none."""
+    if not register.people[0]:
+        return np.nan, np.nan, np.nan
     low, high = _extremes(register)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(high > 0, low / high, np.nan)
+        ratios = low / high
         odds = np.where(low == high, 1.0, low / (1 - low) * (1 - high) / high)
-    odds = np.where(high > 0, odds, np.nan)
-    nothing = np.array([np.nan])
-    return Bounds(
-        found.ratio_worst,
-        np.fmax.reduce(ratios, keepdims=True) if len(low) else nothing,
-        found.odds_worst,
-        np.fmax.reduce(odds, keepdims=True) if len(low) else nothing,
-        found.difference_worst,
-        np.fmin.reduce(high - low, keepdims=True) if len(low) else nothing,
+    some = high > 0
+    return (
+        float(ratios[some].max()) if some.any() else np.nan,
+        float(odds[some].max()) if some.any() else np.nan,
+        float((high - low).min()) if len(low) else np.nan,
     )
 
 

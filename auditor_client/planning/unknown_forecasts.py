@@ -62,15 +62,16 @@ def supposing(assumption: Assumption, layout: Layout, share: float) -> Assumptio
         for index in layout.declared
     ]
     blocks = [
-        [place for place, block in enumerate(layout.block) if block == number] for number in range(len(layout.unknown))
+        [member for member, block in enumerate(layout.block) if block == number]
+        for number in range(len(layout.unknown))
     ]
     shares, relative = [0.0] * groups, [0.0] * groups
     for index, rate in zip(layout.declared, rates, strict=True):
         shares[index], relative[index] = sizes[index] * (1 - share), rate
-    for index, places in zip(layout.unknown, blocks, strict=True):
-        of_block = [sizes[layout.declared[place]] for place in places]
+    for index, members in zip(layout.unknown, blocks, strict=True):
+        of_block = [sizes[layout.declared[member]] for member in members]
         shares[index] = share * sum(of_block)
-        weighted = sum(size * rates[place] for size, place in zip(of_block, places, strict=True))
+        weighted = sum(size * rates[member] for size, member in zip(of_block, members, strict=True))
         relative[index] = weighted / (sum(of_block) or 1.0)
     return assumption.model_copy(update={"shares": tuple(shares), "rates": tuple(relative)})
 
@@ -86,7 +87,8 @@ def _forecast(share: float, audits: SimulatedAudits, reading: Reading) -> Unknow
     threshold = reading.threshold_of(audits.question.metrics[0])
     verdicts = [] if threshold is None else [one.against(threshold) for one in sets]
     decided = None if threshold is None else sum(one is not Verdict.UNDECIDED for one in verdicts) / len(verdicts)
-    mean = SetEstimate(*(_mean(sets, end) for end in ("least", "most", "low", "high")), reading.level)
+    least, most, low, high = (_mean(sets, end) for end in ("least", "most", "low", "high"))
+    mean = SetEstimate(least, most, low, high, reading.level)
     return UnknownForecast(share, mean.reciprocal() if audits.ratio_kind.adverse else mean, decided)
 
 

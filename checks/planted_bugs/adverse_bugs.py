@@ -12,7 +12,7 @@ ADVERSE_BUGS: Final = (
         "an adverse ratio keeps the ends of its reciprocal where they were",
         (
             Edit(
-                _RESULTS,
+                "auditor_client/estimation/estimates.py",
                 "Estimate.reciprocal",
                 "for end in (self.value, self.high, self.low)",
                 "for end in (self.value, self.low, self.high)",

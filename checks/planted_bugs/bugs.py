@@ -22,6 +22,7 @@ from checks.planted_bugs.share_bugs import SHARE_BUGS
 from checks.planted_bugs.sign_in_bugs import SIGN_IN_BUGS
 from checks.planted_bugs.stage_bugs import STAGE_BUGS
 from checks.planted_bugs.turn_bugs import TURN_BUGS
+from checks.planted_bugs.unknown_bugs import UNKNOWN_BUGS
 from checks.planted_bugs.watch_bugs import WATCH_BUGS
 
 _RELEASES: Final = "holder_service/services/releases/releases.py"
@@ -69,6 +70,7 @@ BUGS: Final = (
     *LOAD_BUGS,
     *TURN_BUGS,
     *ADVERSE_BUGS,
+    *UNKNOWN_BUGS,
     *CHAIN_BUGS,
     *OUTCOME_BUGS,
     *SIGN_IN_BUGS,
