@@ -30,7 +30,8 @@ def register(rng: np.random.Generator) -> Register:
         if len(judged) >= 2 and set(block) == set(range(max(block) + 1)):
             break
     known, unknown = rng.integers(1, 40, (2, groups, 1)), rng.integers(0, 30, (2, max(block) + 1, 1))
-    return Register(*known.astype(float), *unknown.astype(float), block, judged)
+    (accepted, refused), (more_accepted, more_refused) = known.astype(float), unknown.astype(float)
+    return Register(accepted, refused, more_accepted, more_refused, block, judged)
 
 
 def allowed(given: Register, low: float, high: float, factor: float, missing: FloatArray | None) -> bool:
@@ -168,7 +169,8 @@ def test_a_verdict_holds_for_all_allocations(
     assert (found.because is OpenBecause.UNKNOWN) == (verdict is Verdict.UNDECIDED)
     side = slice(None, None, -1) if kind.adverse else slice(None)
     women, men, unknown = (np.array(one)[side] for one in counts)
-    ends = ends_of(bounds(register_of(*np.array([women, men]).T, (int(unknown[0]), int(unknown[1])))))
+    accepted, refused = np.array([women, men]).T
+    ends = ends_of(bounds(register_of(accepted, refused, (int(unknown[0]), int(unknown[1])))))
     worst, best = (1 / ends[0], 1 / ends[3]) if kind.adverse else (ends[0], ends[3])
     assert found.ratio.least == pytest.approx(min(worst, best), rel=1e-3)
     assert found.ratio.most == pytest.approx(max(worst, best), rel=1e-3)
