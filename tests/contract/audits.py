@@ -114,6 +114,12 @@ def declare(holder: TestedHolder, people: pd.DataFrame) -> None:
         names = ["id", *(column["name"] for column in columns[name])]
         required(holder.load(records[names].to_csv(index=False).encode(), name))
         required(holder.admin("PUT", f"/datasets/{name}/budgets/ADR", json=budget))
+    budget = {"epsilon": "40", "delta": "0.01"}
+    gaps = [*COLUMNS[:4], {**COLUMNS[4], "nullable": True}, COLUMNS[5]]
+    fifth = records.assign(sex=records["sex"].where(records.index % 5 != 0))
+    required(holder.declare("gaps", columns=gaps, cap=budget))
+    required(holder.load(fifth.to_csv(index=False).encode(), "gaps"))
+    required(holder.admin("PUT", "/datasets/gaps/budgets/ADR", json=budget))
     required(holder.declare("monthly", columns=COLUMNS, cap={"rho": "5", "delta": "0.0001"}))
     required(holder.load(records.to_csv(index=False).encode(), "monthly"))
     required(holder.admin("PUT", "/datasets/monthly/budgets/ADR", json={"rho": "4"}))
@@ -337,6 +343,15 @@ def model_file(people: pd.DataFrame, folder: Path) -> Path:
     return path
 
 
+def audits_of_unknown_groups(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits in which the group of every fifth person is unknown: bounds without being asked, on request, and none."""
+    asked: dict[str, Any] = {"dataset": "gaps", "sensitive": ["sex"], "strategy": "verdict"}
+    yield auditor.audit(FOUR_LEAVES, epsilon="0.5", intervention="assistive", **asked)
+    yield auditor.audit(FOUR_LEAVES, epsilon="0.6", unknown="bounds", unknown_odds=2, **asked)
+    yield auditor.audit(FOUR_LEAVES, epsilon="0.7", unknown="group", **asked)
+    yield auditor.audit(FOUR_LEAVES, epsilon="0.8", group_totals={"Female": 1000, "Male": 1000}, **asked)
+
+
 AUDITS: Final[Mapping[str, AuditsMade]] = {
     "trees": audits_of_trees,
     "rho": audits_in_rho,
@@ -357,6 +372,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "edition": audits_of_an_edition,
     "refined": audits_of_refined_answers,
     "until-decided": audits_until_decided,
+    "unknown-groups": audits_of_unknown_groups,
 }
 
 
