@@ -1,20 +1,26 @@
 """`holder split`: a register as two files of shares, of which one alone says nothing of any sensitive value.
 
-The register is read piece by piece, and each person gets words as `records.shares` says. Nothing else is written; what
-is only in memory is forgotten with the process. If anything fails, neither file has its name.
+The register is read whole, and each person gets words as `records.shares` says. Nothing else is written; what is only
+in memory is forgotten with the process. If anything fails, neither file has its name.
+
+Both files have the people in the order of their keys, a fixed number in each row group. So nothing but words follows
+from sensitive values: a register may be sorted by sex, and where its pieces end follows from the length of its texts.
 """
 
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 
+from holder_service.domain.errors import InvalidRecords
 from holder_service.files.durable import durable_file
 from holder_service.records.encoded import said_too_many
 from holder_service.records.formats import Upload
@@ -66,19 +72,63 @@ def split_register(register: Upload, schema: Schema, first: Path, second: Path, 
         FileExistsError: One of the files is there already; it stays as it was.
     """
     split_id, words = secrets.token_hex(16), SeededWords(secrets.token_bytes(SEED_BYTES), words_per_person(schema))
-    pieces = checked_pieces(register, schema, records_max=records_max, too_many=said_too_many(schema, records_max))
-    people = 0
     with _half(first, schema, split_id, words) as one, _half(second, schema, split_id, None) as other:
-        for piece in pieces:
-            groups, public = _groups(piece, schema), _public(piece, schema)
-            for begin in range(0, len(groups), ROWS_WRITTEN):
-                own = groups[begin : begin + ROWS_WRITTEN]
-                part = [array[begin : begin + ROWS_WRITTEN] for array in public]
-                missing = complement(words.of(people, len(own)), own)
-                one.write_batch(pa.record_batch(part, schema=one.schema))
-                other.write_batch(pa.record_batch([*part, words_array(missing, words.per_person)], schema=other.schema))
-                people += len(own)
-    return SplitResult(split_id, people)
+        pieces = checked_pieces(register, schema, records_max=records_max, too_many=said_too_many(schema, records_max))
+        people = _SortedRegister.of_pieces(pieces, schema)
+        for begin in range(0, len(people.groups), ROWS_WRITTEN):
+            part, groups = people.public(begin, schema), people.groups[begin : begin + ROWS_WRITTEN].astype(np.intp)
+            missing = complement(words.of(begin, len(groups)), groups)
+            one.write_batch(pa.record_batch(part, schema=one.schema))
+            other.write_batch(pa.record_batch([*part, words_array(missing, words.per_person)], schema=other.schema))
+    return SplitResult(split_id, len(people.groups))
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _SortedRegister:
+    """All people of a register in the order of their keys.
+
+    Attributes:
+        keys: The person keys as they are in the register, shape (people,).
+        values: Of each public column, as `checked_values` gives them, shape (people,).
+        groups: The index of each person's group among those of all sensitive columns, shape (people,).
+    """
+
+    keys: pa.Array
+    values: tuple[npt.NDArray[Any], ...]
+    groups: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of_pieces(cls, pieces: Iterator[CheckedPiece], schema: Schema) -> Self:
+        """Read a register and sort it.
+
+        Raises:
+            InvalidRecords: It does not fit, or has two people with one key.
+        """
+        names = [column.name for column in schema.public_columns]
+        read = [
+            (
+                piece.piece.columns[str(schema.person_key)].cast(pa.large_string()),
+                [piece.values[name] for name in names],
+                _groups(piece, schema).astype(np.uint8),
+            )
+            for piece in pieces
+        ]
+        if not read:
+            return cls(pa.array([], pa.large_string()), tuple(np.empty(0) for _ in names), np.empty(0, np.uint8))
+        keys, values, groups = zip(*read, strict=True)
+        all_keys = pa.concat_arrays(keys)
+        order = pc.array_sort_indices(all_keys)
+        all_keys, at = all_keys.take(order), order.to_numpy()
+        if pc.any(pc.equal(all_keys[1:], all_keys[:-1])).as_py():
+            raise InvalidRecords("A person key is in the register more than once; everybody has exactly one record.")
+        by_column = zip(*values, strict=True)
+        return cls(all_keys, tuple(np.concatenate(one)[at] for one in by_column), np.concatenate(groups)[at])
+
+    def public(self, begin: int, schema: Schema) -> list[pa.Array]:
+        """The person keys and the public columns of one row group, which begins with this person."""
+        some = slice(begin, begin + ROWS_WRITTEN)
+        columns = zip(schema.public_columns, self.values, strict=True)
+        return [self.keys[some].cast(pa.string()), *(_array(column, values[some]) for column, values in columns)]
 
 
 @contextmanager
@@ -107,12 +157,6 @@ def _half(path: Path, schema: Schema, split_id: str, seeded: SeededWords | None)
 
 def _type(column: Column) -> pa.DataType:
     return {"category": pa.string(), "boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64()}[column.type]
-
-
-def _public(piece: CheckedPiece, schema: Schema) -> list[pa.Array]:
-    """The person keys as they are in the register, and the public columns."""
-    keys = piece.piece.columns[str(schema.person_key)]
-    return [keys.cast(pa.string()), *(_array(column, piece.values[column.name]) for column in schema.public_columns)]
 
 
 def _array(column: Column, values: npt.NDArray[Any]) -> pa.Array:

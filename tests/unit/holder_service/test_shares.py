@@ -140,6 +140,39 @@ def test_two_splits_have_nothing_in_common(tmp_path: Path) -> None:
     assert all(first != second for first, second in zip(*difference, strict=True))
 
 
+def test_order_and_sizes_follow_from_no_sensitive_value(tmp_path: Path) -> None:
+    """A register may be sorted by sex, and the length of its texts decides where 4 MiB of it end."""
+    header, *lines = register_csv(people=120_000).decode().splitlines()
+    women = [line.replace(",Male,", ",Female,").replace("e,here", "e,").replace("e,there", "e,") for line in lines]
+    by_sex = sorted(lines, key=lambda line: line.split(",")[5])
+    known = []
+    for name, content in {"as it is": lines, "women": women, "sorted": by_sex}.items():
+        halves = halves_of("\n".join([header, *content]).encode(), tmp_path / name, records_max=10**6)
+        layout = []
+        for half in halves:
+            metadata, table = pa.parquet.read_metadata(half), pa.parquet.read_table(half)
+            groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+            sizes = [
+                (one.num_rows, *(one.column(at).total_compressed_size for at in range(one.num_columns)))
+                for one in groups
+            ]
+            public = table.select([column for column in table.column_names if column != COLUMN])
+            layout.append((half.stat().st_size, sizes, public.replace_schema_metadata()))
+        known.append(layout)
+
+    assert known[0] == known[1] == known[2]
+
+
+def test_a_key_that_is_there_twice_is_not_split(tmp_path: Path) -> None:
+    header, *lines = register_csv(people=3).decode().splitlines()
+
+    with pytest.raises(InvalidRecords, match="more than once") as refusal:
+        halves_of("\n".join([header, *lines, lines[1]]).encode(), tmp_path)
+
+    assert "p1" not in str(refusal.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["register.csv"]
+
+
 def test_a_seed_is_in_no_text() -> None:
     seed = "ab" * 32
     header = ShareHeader(format="pafer-shares/1", split_id="0" * 32, party=1, groups="sha256:0", seed=seed)
@@ -238,7 +271,7 @@ def test_words_of_another_size_or_missing_ones_are_refused(tmp_path: Path) -> No
         ({"sensitive_in_rules": True}, "leave out sensitive_in_rules"),
         ({"person_key": None, "people": "people"}, "name person_key"),
         ({"shares": {"party": 3}}, "1 or 2"),
-        ({"columns": [{"name": "age", "type": "integer", "sensitive": True}]}, "declare bands_from"),
+        ({"columns": [{"name": "age", "type": "integer", "sensitive": True}]}, "Declare bands_from"),
         ({"columns": [{"name": COLUMN, "type": "boolean"}, DECLARATION["columns"][4]]}, "rename it"),
         ({"columns": [{**DECLARATION["columns"][4], "randomised_response": {"kept": "0.9"}}]}, "without noise"),
         ({"columns": [{"name": "many", "type": "category", "categories": [str(one) for one in range(64)],
