@@ -340,12 +340,14 @@ def test_people_read_that_losses_are_by_block(sqlite_holder: TestedHolder, tmp_p
     holder.release(audit(3, epsilon="1"), dataset="loans")
     with visitor(holder) as visits:
         budgets = " ".join(visits.get("/console/budgets").text.split())
+        declared = visits.get("/console/datasets/loans").text
     report = holder.admin("GET", "/datasets/loans/report")
     page = holder.admin("GET", "/datasets/loans/report?format=html")
     with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
         table = budget_table([auditor.budget("loans")])
 
     assert "loses at most 2 times the cap" in budgets
+    assert '"per_person_max": 2' in declared
     assert "what one person lost at most" in " ".join(page.text.split())
     assert report.json()["spent_on_population"]["epsilon"] == "2"
     assert not table.sentences

@@ -276,6 +276,7 @@ def _declaration(state: PopulationState, dataset: Dataset) -> DatasetDeclaration
         sensitive_in_rules=dataset.schema.sensitive_in_rules,
         purpose_required=dataset.schema.purpose_required,
         shares=dataset.schema.shares,
+        blocks=dataset.schema.blocks,
     )
 
 
