@@ -158,8 +158,9 @@ class Auditor:
 
     def budgets(self) -> tuple[Budget, ...]:
         """The same of every population that the holder has a dataset about; rehearsals cost nothing, and need none."""
-        datasets = {one.population: one.name for one in self._holder.datasets() if one.rehearsal is None}
-        return tuple(self._holder.budget(name) for name in datasets.values())
+        real = [dataset for dataset in self._holder.datasets() if dataset.rehearsal is None]
+        names = {dataset.population: dataset.name for dataset in real}
+        return tuple(self._holder.budget(name) for name in names.values())
 
     def plan(
         self,
@@ -188,8 +189,8 @@ class Auditor:
         if (target_width is None) == asking.request.loss.is_nothing and not free:
             raise QuestionRefused("Give either `epsilon` or the width that the interval is to have (`target_width`).")
         budget = self._holder.budget(description.name)
-        asked = asking.request if target_width is None else asking.request.changed(epsilon="1")
-        posed = self._questioning.posed(model, description, replace(asking, request=asked), budget.auditor)
+        initial_request = asking.request if target_width is None else asking.request.changed(epsilon="1")
+        posed = self._questioning.posed(model, description, replace(asking, request=initial_request), budget.auditor)
         question, data = supposing_public_number(posed.question), posed.data
         if asking.looking.until_decided:
             asking = replace(asking, reading=asking.reading.of_look(settled_looks(question, asking)))
@@ -207,13 +208,13 @@ class Auditor:
                 )
             self._on_step("Looking for the smallest epsilon")
             question = smallest_epsilon(question, target_width, supports=people, reading=asking.reading)
-        kept = self._answering.kept_plans(replace(posed, question=question), asking)
+        saved_plans = self._answering.kept_plans(replace(posed, question=question), asking)
         quote = self._answering.priced(question, budget.auditor).quote
         self._on_step("Simulating the audit")
         return PlannedAudit(
             question=question,
             quote=quote,
-            forecast=forecast(question, supports=people, reading=asking.reading, kept=kept),
+            forecast=forecast(question, supports=people, reading=asking.reading, kept=saved_plans),
             budget=budget.about(quote.blocks, description.table.block_domain),
             target_width=target_width,
             about=asking.about,
@@ -275,8 +276,8 @@ class Auditor:
         posed = self._questioning.posed(model, description, asking, budget.auditor)
         if asking.looking.until_decided:
             return Deciding(self._answering, self._receipts, self._on_step).decided(posed, asking, budget.left)
-        kept = self._answering.kept(posed, asking)
-        return self._answering.answered(self._answering.prepared(posed, asking, kept), asking)
+        saved = self._answering.kept(posed, asking)
+        return self._answering.answered(self._answering.prepared(posed, asking, saved), asking)
 
     def decisions(self, model: Any, dataset: str | None = None, *, decision: str | None = None) -> tuple[str, ...]:
         """Return what a model or a column of decisions can decide, if the good outcome has to be named; spends nothing.
@@ -378,8 +379,9 @@ class Auditor:
         asking = counting_nothing_else(asking)
         description = self._description(dataset)
         auditor = self._holder.budget(description.name).auditor
-        one, other = self._questioning.posed_both((first, second), description, asking, auditor)
-        return compare_models(one, other, self._answering, (asking.of_model(first), asking.of_model(second)))
+        first_question, second_question = self._questioning.posed_both((first, second), description, asking, auditor)
+        askings = asking.of_model(first), asking.of_model(second)
+        return compare_models(first_question, second_question, self._answering, askings)
 
     def approvals(self, dataset: str) -> tuple[Approval, ...]:
         """Return what you asked about a dataset that a budget officer has to approve first, the oldest first."""
@@ -495,9 +497,9 @@ class Auditor:
             HolderUnavailable: No answer; asking again costs nothing more.
             HolderLied: The answer cannot be trusted; it is kept as evidence.
         """
-        found = audit if isinstance(audit, AuditResult) else kept_audit(Path(audit))
-        watched = watch_of(found, epsilon, margin=margin, draw=draw)
-        dataset = self._description(found.release.dataset)
+        result = audit if isinstance(audit, AuditResult) else kept_audit(Path(audit))
+        watched = watch_of(result, epsilon, margin=margin, draw=draw)
+        dataset = self._description(result.release.dataset)
         return self._watches.set(watched, dataset, self._holder.budget(dataset.name).auditor)
 
     def watches(self, dataset: str) -> tuple[WatchedVerdict, ...]:
@@ -545,20 +547,21 @@ class Auditor:
         """The rehearsal of a dataset."""
         name = rehearsal_name(real.name)
         try:
-            found = self._holder.dataset(name)
+            rehearsal = self._holder.dataset(name)
         except NotFound:
-            found = None
-        if found is None or found.rehearsal is None or found.rehearsal.of != real.name:
+            rehearsal = None
+        if rehearsal is None or rehearsal.rehearsal is None or rehearsal.rehearsal.of != real.name:
             raise QuestionRefused(
                 f"The holder publishes no rehearsal of {real.name!r}. Ask its administrator for one, who "
                 f"publishes it by `holder admin rehearsal {real.name}`."
             )
-        if (found.columns, found.relation, found.records_max) != (real.columns, real.relation, real.records_max):
+        declared = (rehearsal.columns, rehearsal.relation, rehearsal.records_max)
+        if declared != (real.columns, real.relation, real.records_max):
             raise QuestionRefused(
                 f"The rehearsal {name!r} is of an earlier declaration of {real.name!r}: ask the holder's administrator "
                 "to publish it again."
             )
-        return found
+        return rehearsal
 
     def _description(self, dataset: str | None) -> DatasetDescription:
         if dataset is None:

@@ -1,13 +1,13 @@
-"""How long reading a model's file of 10 MB takes, beside what its maker takes to load it.
+"""Measure how long a model's file of 10 MB takes to read, compared with its maker's own loading.
 
 `python -m benchmarks.reading_models [--megabytes 10] [--rounds 3] [--formats lightgbm,xgboost]`
 
 Each file is written by the maker's own library, which is trained on invented people until the file has the size; PMML
 is a random forest of scikit-learn written as JPMML writes forests. *Reading* is `read_model`: all that a client does
 with a file before it asks, the comparison with the maker on some thousands of invented records included. Below it is
-the maker's own loading in the same run (`json.loads` or the XML parser where there is no other), and how many times as
-long reading takes. `--command` measures the whole command `auditor check-model` as well, in a process of its own, at a
-holder on loopback. Seconds are the best of some rounds; formats whose library is not installed are skipped by name.
+the maker's own loading in the same run (`json.loads` or the XML parser if the maker has no loader), and how many times
+as long reading takes. `--command` measures the whole command `auditor check-model` as well, in a process of its own, at
+a holder on loopback. Seconds are the best of some rounds; formats whose library is not installed are skipped by name.
 """
 
 import argparse
@@ -141,8 +141,8 @@ def _onnx(trees: int) -> bytes:
     table, target = people()
     model = RandomForestClassifier(trees, min_samples_leaf=8, random_state=0)
     model.fit(table.to_numpy(np.float32), target)
-    made = to_onnx(model, table.to_numpy(np.float32)[:1], options={"zipmap": False})
-    return bytes(made.SerializeToString())
+    graph = to_onnx(model, table.to_numpy(np.float32)[:1], options={"zipmap": False})
+    return bytes(graph.SerializeToString())
 
 
 def _catboost(trees: int) -> bytes:
@@ -211,12 +211,12 @@ def _pmml_tree(segment: Element, tree: Any) -> None:
             (int(tree.children_left[node]), "lessOrEqual"),
             (int(tree.children_right[node]), "greaterThan"),
         ):
-            made = SubElement(element, "Node")
+            child_element = SubElement(element, "Node")
             SubElement(
-                made, "SimplePredicate", field=NAMES[tree.feature[node]], operator=operator,
+                child_element, "SimplePredicate", field=NAMES[tree.feature[node]], operator=operator,
                 value=repr(float(tree.threshold[node])),
             )  # fmt: skip
-            waiting.append((child, made))
+            waiting.append((child, child_element))
 
 
 FORMATS: Final[Mapping[str, Format]] = {
@@ -251,19 +251,19 @@ def main() -> None:
     table = Table("format", "MB", "reading s", "loading s", "by", "ratio", "check-model s")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.formats.split(","):
-            made = FORMATS[name]
-            if installed(made.library) is None:
-                print(f"{name}: {made.library} is not installed: skipped", file=sys.stderr)
+            file_format = FORMATS[name]
+            if installed(file_format.library) is None:
+                print(f"{name}: {file_format.library} is not installed: skipped", file=sys.stderr)
                 continue
-            path = (options.keep or Path(folder)) / f"{name.replace(' ', '-')}.{made.suffix}"
+            path = (options.keep or Path(folder)) / f"{name.replace(' ', '-')}.{file_format.suffix}"
             path.parent.mkdir(exist_ok=True)
             if not path.exists():
-                path.write_bytes(_of_size(made, round(options.megabytes * 1e6)))
+                path.write_bytes(_of_size(file_format, round(options.megabytes * 1e6)))
             reading = _best(partial(read_model, str(path), _request(path)), options.rounds)
-            loading = _best(partial(made.load, path), options.rounds)
+            loading = _best(partial(file_format.load, path), options.rounds)
             command = f"{_command_s(path, Path(folder)):.2f}" if options.command else "-"
             table.add_row(
-                name, f"{path.stat().st_size / 1e6:.1f}", f"{reading:.2f}", f"{loading:.3f}", made.loads,
+                name, f"{path.stat().st_size / 1e6:.1f}", f"{reading:.2f}", f"{loading:.3f}", file_format.loads,
                 f"{reading / loading:.1f}", command,
             )  # fmt: skip
             print(f"{name}: {reading:.2f} s", file=sys.stderr)
@@ -275,14 +275,14 @@ def _request(path: Path) -> ModelRequest:
     return ModelRequest(SCHEMA, ["1" if path.suffix == ".pmml" else 1], NAMES if path.suffix == ".onnx" else None)
 
 
-def _of_size(made: Format, wanted: int) -> bytes:
-    """A file that is about as large as wanted."""
-    trees = made.begin
+def _of_size(file_format: Format, size: int) -> bytes:
+    """Return a file of about `size` bytes."""
+    trees = file_format.begin
     for _ in range(TRIALS_MAX):
-        content = made.write(trees)
-        if abs(len(content) / wanted - 1) < 0.1:
+        content = file_format.write(trees)
+        if abs(len(content) / size - 1) < 0.1:
             break
-        trees = max(1, round(trees * wanted / len(content)))
+        trees = max(1, round(trees * size / len(content)))
     return content
 
 

@@ -19,7 +19,7 @@ def put(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
 
 
 def change_at(path: str, value: Any) -> Callable[[Any], None]:
-    """What puts a value into a document at a path: "batches.0.noise.scale"."""
+    """Return a function that puts a value into a document at a path: "batches.0.noise.scale"."""
     *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
 
     def change(document: Any) -> None:

@@ -88,9 +88,9 @@ class Answering:
         """
         question, data = posed.question, posed.data
         require_joinable(question.request, asking.reading, asking.own)
-        given = cell_supports(question, asking.own.supports, data)
+        supports = cell_supports(question, asking.own.supports, data)
         if kept is None:
-            return PreparedQuestion(posed, self.priced(question, posed.auditor), given)
+            return PreparedQuestion(posed, self.priced(question, posed.auditor), supports)
         return PreparedQuestion(posed, kept, supports_of(kept, question, data, None))
 
     def answered(

@@ -77,15 +77,15 @@ class BundleReport:
     @property
     def ok(self) -> bool:
         """Whether nothing was found wrong, and there was something to check."""
-        found = self.checks
-        faults = (*self.faults, *(check.fault for check in found), None if self.log is None else self.log.fault)
-        return bool(found) and all(fault is None for fault in faults)
+        checks = self.checks
+        faults = (*self.faults, *(check.fault for check in checks), None if self.log is None else self.log.fault)
+        return bool(checks) and all(fault is None for fault in faults)
 
     def to_document(self) -> dict[str, Any]:
         """The findings as JSON values."""
         return {
             "ok": self.ok,
-            **{member: [asdict(one) for one in found] for member, found in self.by_member.items()},
+            **{member: [asdict(check) for check in checks] for member, checks in self.by_member.items()},
             "faults": list(self.faults),
             "keys": list(self.fingerprints),
             "log": None if self.log is None else asdict(self.log),
@@ -105,21 +105,21 @@ def write_bundle(
     evidence = [*map(of_audit, audits), *map(of_training, trainings)]
     if not evidence:
         raise ReceiptsDamaged("The receipts do not contain an audit to write: none has a note.")
-    for one in evidence[1:]:
-        require_alike(evidence[0].note.dataset, one.note.dataset, "One bundle is written")
+    for audit_evidence in evidence[1:]:
+        require_alike(evidence[0].note.dataset, audit_evidence.note.dataset, "One bundle is written")
     files: dict[str, bytes] = {KEYS: receipts.pinned().model_dump_json(indent=2).encode()}
-    if any(one.seconds for one in evidence):
+    if any(audit_evidence.seconds for audit_evidence in evidence):
         files[SECOND_KEYS] = second_receipts(receipts).pinned().model_dump_json(indent=2).encode()
     log = LogFolder(receipts.directory).saved()
     if log is not None:
         files |= {LOG_CHECKPOINT: str(log.note).encode(), LOG_ENTRIES: log.entries}
     listed: dict[str, list[str]] = {part.member: [] for part in PARTS}
     lines = []
-    for one in evidence:
-        files.update(one.files())
-        listed[one.part.member].append(one.note.file_name)
-        subject = one.part.model(one.note) or one.part.unnamed
-        lines.append((one.note.file_name, subject, one.note.dataset.marked_name))
+    for audit_evidence in evidence:
+        files.update(audit_evidence.files())
+        listed[audit_evidence.part.member].append(audit_evidence.note.file_name)
+        subject = audit_evidence.part.model(audit_evidence.note) or audit_evidence.part.unnamed
+        lines.append((audit_evidence.note.file_name, subject, audit_evidence.note.dataset.marked_name))
     files[README] = readme(lines).encode()
     digests = {name: sha256_name(content) for name, content in files.items()}
     manifest = Manifest.model_validate({"format": FORMAT, **listed, "files": digests})
@@ -199,19 +199,22 @@ def compare_bundles(first: Path | str, second: Path | str, *, keys: Path | None 
         ReceiptsDamaged: A file is not a bundle, has no log, or they have no key in common.
         HolderLied: The log in one of them is false.
     """
-    one, other = _opened(first), _opened(second)
-    trusted = one.keys_shared_with(other) if keys is None else _read_keys(keys.read_bytes(), str(keys)).keys
+    first_bundle, second_bundle = _opened(first), _opened(second)
+    if keys is None:
+        trusted = first_bundle.keys_shared_with(second_bundle)
+    else:
+        trusted = _read_keys(keys.read_bytes(), str(keys)).keys
     if not trusted:
         raise ReceiptsDamaged(
             "The two bundles do not share a signing key: they are from two holders, or one of them is not "
             "genuine. Give the holder's own keys with --keys."
         )
-    for bundle in (one, other):
+    for bundle in (first_bundle, second_bundle):
         bundle.require_signed(trusted)
-    common = min(one.log.checkpoint.size, other.log.checkpoint.size)
+    common = min(first_bundle.log.checkpoint.size, second_bundle.log.checkpoint.size)
     return BundleComparison(
         common=common,
-        fault=_history_fault(one, other),
+        fault=_history_fault(first_bundle, second_bundle),
         fingerprints=tuple(f"{key.id} {key.public_key}" for key in trusted),
     )
 
@@ -237,9 +240,9 @@ class _OpenedBundle:
             ReceiptsDamaged: A key is not vouched for.
             HolderLied: The log is false.
         """
-        known = {key.id for key in trusted}
+        trusted_ids = {key.id for key in trusted}
         try:
-            require_vouched((*trusted, *(key for key in self.keys.keys if key.id not in known)), trusted)
+            require_vouched((*trusted, *(key for key in self.keys.keys if key.id not in trusted_ids)), trusted)
         except UnvouchedKey as error:
             raise ReceiptsDamaged(f"{self.path}: {error} It is not genuine, or the holder lost its key.") from error
         self.log.require_true(self.keys)
@@ -260,7 +263,7 @@ def _history_fault(first: _OpenedBundle, second: _OpenedBundle) -> str | None:
     at = first_difference(first.log, second.log)
     if at is None:
         for bundle, log in ((first, second.log), (second, first.log)):
-            differing = [one.sequence for one in bundle.positions() if log.receipt_fault(one) is not None]
+            differing = [entry.sequence for entry in bundle.positions() if log.receipt_fault(entry) is not None]
             if differing:
                 at = min(differing)
                 break
@@ -356,8 +359,9 @@ def _position(name: str, content: bytes) -> LedgerPosition:
 
 def _readme_faults(files: Mapping[str, bytes], checks: Mapping[str, Sequence[EvidenceCheck]]) -> Iterator[str]:
     """What is wrong with the text that is opened first; another version may have written other words."""
-    if README not in files or any(one.fault or one.remark for of_part in checks.values() for one in of_part):
+    if README not in files or any(check.fault or check.remark for of_part in checks.values() for check in of_part):
         return
-    text = readme((one.name, one.model or part.unnamed, one.dataset) for part in PARTS for one in checks[part.member])
+    listed = ((part, check) for part in PARTS for check in checks[part.member])
+    text = readme((check.name, check.model or part.unnamed, check.dataset) for part, check in listed)
     if files[README] != text.encode():
         yield f"{README} is not the one that these audits make"

@@ -138,17 +138,17 @@ class Domain:
         line, cuts = Line(self.column), np.array(self.cuts, np.uint64)
         low = line.values(np.concatenate([[np.uint64(line.first)], cuts + np.uint64(1)]).astype(np.uint64))
         high = line.values(np.concatenate([cuts, [np.uint64(line.last)]]).astype(np.uint64))
-        named = np.ones((len(low), 2), bool)
-        named[0, 0], named[-1, 1] = self.column.low >= -LARGEST, self.column.high <= LARGEST
-        named[:, 1] &= ~(named[:, 0] & (low == high))
+        is_example = np.ones((len(low), 2), bool)
+        is_example[0, 0], is_example[-1, 1] = self.column.low >= -LARGEST, self.column.high <= LARGEST
+        is_example[:, 1] &= ~(is_example[:, 0] & (low == high))
         ends = np.column_stack([low, high])
-        if not named.any():
-            ends[0, 0], named[0, 0] = 0.0, True
-        atoms = np.repeat(np.arange(len(low)), 2)[named.ravel()]
-        found: list[Value | None] = ends.ravel()[named.ravel()].tolist()
+        if not is_example.any():
+            ends[0, 0], is_example[0, 0] = 0.0, True
+        atoms = np.repeat(np.arange(len(low)), 2)[is_example.ravel()]
+        examples: list[Value | None] = ends.ravel()[is_example.ravel()].tolist()
         if self.column.nullable:
-            return np.append(atoms, len(low)), [*found, None]
-        return atoms, found
+            return np.append(atoms, len(low)), [*examples, None]
+        return atoms, examples
 
     def ways(self, left: int, reach: int) -> list[Way]:
         """Describe a split by predicates, where some atoms can arrive and some of them go left.
@@ -205,8 +205,8 @@ class Domain:
 
     def _ways_around(self, runs: "list[_Run]", points: "list[_Run]", missing_left: bool | None) -> list[Way]:
         """A way for each point, and for each stretch that is left when the points are taken out."""
-        rest = groupby((run for run in runs if run not in points), key=lambda run: run.left)
-        stretches = [_Run(side, tuple(atom for run in some for atom in run.atoms)) for side, some in rest]
+        runs_by_side = groupby((run for run in runs if run not in points), key=lambda run: run.left)
+        stretches = [_Run(side, tuple(atom for run in stretch for atom in run.atoms)) for side, stretch in runs_by_side]
         ways = []
         for run in sorted((*points, *stretches), key=lambda run: run.atoms):
             admitted = sum(1 << atom for atom in run.atoms)

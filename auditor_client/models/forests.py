@@ -105,8 +105,8 @@ class _LaidOut:
 
 def _document(ensemble: Ensemble, score: int, raw: RawTests, laid: Sequence[_LaidOut]) -> Trees:
     chosen = [(tree, table) for tree, table in zip(ensemble.trees, laid, strict=True) if score in tree.scores]
-    asked = np.concatenate([np.zeros(0, np.intp), *(table.tests for _, table in chosen)])
-    different, first = np.unique(asked, return_index=True)
+    test_indices = np.concatenate([np.zeros(0, np.intp), *(table.tests for _, table in chosen)])
+    different, first = np.unique(test_indices, return_index=True)
     different = different[np.argsort(first)]
     predicates, index = list(raw.predicates), np.zeros(len(raw.predicates), np.intp)
     index[different] = np.arange(len(different))
@@ -158,7 +158,7 @@ def _laid_out(tree: FittedTree, raw: RawTests, index: dict[NumberTest, int]) -> 
 
 
 def _behind(tree: FittedTree, raw: RawTests, index: dict[NumberTest, int]) -> list[int]:
-    """Of each node itself, or what follows it if everybody goes the same way there."""
+    """Return for each node the node itself, or its first descendant where people go different ways, or a leaf."""
     behind = list(range(len(tree.tests)))
     onward = {
         node: tree.left[node] if raw.always[index[test]] else tree.right[node]

@@ -173,21 +173,21 @@ class _Allowed:
 
     @property
     def count(self) -> int:
-        """How many there are, missing included."""
+        """The number of candidates, missing included."""
         return len(self.values) + self.missing
 
     def parted(self, test: Predicate, *, ordered: bool) -> "tuple[_Allowed, _Allowed]":
-        """Those whom a test matches, and the others."""
+        """Split the candidates into those that a test matches and the others."""
         missing = self.missing and test.matches(None)
         if ordered and test.op in ORDERS:
             side: Any = "left" if test.op in ("lt", "ge") else "right"
             position = int(np.searchsorted(self.values, float(test.operands[0]), side=side))
             ways = self.values[:position], self.values[position:]
-            matched, others = ways if test.op in ("lt", "le") else ways[::-1]
+            matched, unmatched = ways if test.op in ("lt", "le") else ways[::-1]
         else:
             taken = np.array([test.matches(value) for value in self.values.tolist()], bool)
-            matched, others = self.values[taken], self.values[~taken]
-        return _Allowed(matched, missing), _Allowed(others, self.missing and not missing)
+            matched, unmatched = self.values[taken], self.values[~taken]
+        return _Allowed(matched, missing), _Allowed(unmatched, self.missing and not missing)
 
 
 class _Paths:
@@ -201,8 +201,8 @@ class _Paths:
 
     def walk(self, records: Invented, forests: list[Trees]) -> None:
         """Change some records so that each goes a random way through one of the trees."""
-        some = self._draw.permutation(records.count)[: min(records.count // 4, _ALONG_PATHS_MAX)]
-        for row in some.tolist():
+        rows = self._draw.permutation(records.count)[: min(records.count // 4, _ALONG_PATHS_MAX)]
+        for row in rows.tolist():
             forest = forests[self._draw.integers(len(forests))]
             tree = forest.trees[self._draw.integers(len(forest.trees))]
             for name, allowed in self._path(forest, tree).items():
@@ -228,6 +228,6 @@ class _Paths:
         """A column's candidates."""
         if name not in self._candidates:
             column = self._schema.by_name[name]
-            known = _candidates(column, self._thresholds.get(name, set()), LARGEST)
-            self._candidates[name] = _Allowed(known, column.nullable)
+            values = _candidates(column, self._thresholds.get(name, set()), LARGEST)
+            self._candidates[name] = _Allowed(values, column.nullable)
         return self._candidates[name]

@@ -21,7 +21,7 @@ from shared.contract.schema import Schema, Value
 DTYPES: Final = ("float32", "float64", "object")
 _ROWS_PER_CALL: Final = 1024
 _AROUND: Final = (-4096, -8, -1, 0, 1, 8, 4096)
-"""How far from a guess, in keys, the search begins."""
+"""The distances from a guess, in keys, at which the search begins."""
 
 Matrix = Callable[[Any], NDArray[Any]]
 """From a table of raw rows to a matrix inside the model, of shape (rows, features)."""
@@ -84,8 +84,8 @@ class Inputs:
     def invented(self, records: Invented) -> Any:
         """A table of invented records."""
         rows = np.arange(records.count)
-        known = {name: (rows, values) for name, values in records.values.items() if name in self.columns}
-        return self.table(records.count, known)
+        values_by_column = {name: (rows, values) for name, values in records.values.items() if name in self.columns}
+        return self.table(records.count, values_by_column)
 
     def _array(self, name: str, rows: int, where: Any, values: Any) -> NDArray[Any]:
         column = self.schema.by_name.get(name)
@@ -136,14 +136,14 @@ def turns(inputs: Inputs, tests: Sequence[ThresholdTest], matrix: Matrix) -> lis
     brackets = [
         (number, low, high) for number, test in enumerate(tests) for low, high in pieces[test.source, test.cuts]
     ]
-    found: list[set[int]] = [set() for _ in tests]
+    keys_of_test: list[set[int]] = [set() for _ in tests]
     if brackets:
         ask = _ThresholdTests(inputs, tests, matrix)
         number = np.array([bracket[0] for bracket in brackets], np.intp)
         low, high = (np.array([bracket[end] for bracket in brackets], np.uint64) for end in (1, 2))
-        for asked, key in zip(*(part.tolist() for part in _narrow(ask, number, low, high)), strict=True):
-            found[asked].add(key)
-    return [frozenset(keys) for keys in found]
+        for test_number, key in zip(*(part.tolist() for part in _narrow(ask, number, low, high)), strict=True):
+            keys_of_test[test_number].add(key)
+    return [frozenset(keys) for keys in keys_of_test]
 
 
 def _pieces(line: Line, cuts: frozenset[int]) -> Iterator[tuple[int, int]]:
@@ -172,7 +172,7 @@ def _narrow(ask: "_ThresholdTests", number: NDArray[np.intp], low: Keys, high: K
 def _nearer(
     ask: "_ThresholdTests", number: NDArray[np.intp], points: Keys, left: NDArray[np.bool_]
 ) -> tuple[Keys, Keys]:
-    """Of ascending points, shape (brackets, points), the two neighbours between which the answer changes."""
+    """Return the two neighbouring points between which the answer changes; points ascend, shape (brackets, points)."""
     width = points.shape[1] - 1
     answers = ask(np.repeat(number, width), points[:, 1:].ravel()).reshape(-1, width)
     first = np.argmax(answers != left[:, None], axis=1)
@@ -196,11 +196,11 @@ class _ThresholdTests:
         self._offset = np.array([test.offset for test in tests], np.float64)
 
     def guesses(self, number: NDArray[np.intp]) -> Keys:
-        """Where the answer to test `number[i]` may change, ascending, shape (tests, guesses): nothing relies on them.
+        """Guess where the answer to test `number[i]` changes: ascending keys, shape (tests, guesses).
 
-        Around the threshold, and where a number is rounded to the float32 that the threshold is.
+        No result relies on them. They lie around the threshold, and where a number is rounded to its float32.
         """
-        found = np.zeros((len(number), 2 * len(_AROUND)), np.uint64)
+        guesses = np.zeros((len(number), 2 * len(_AROUND)), np.uint64)
         with np.errstate(all="ignore"):
             threshold = self._threshold[number]
             rounded = threshold.astype(np.float32)
@@ -211,18 +211,18 @@ class _ThresholdTests:
             own = np.flatnonzero(self._source[number] == index)
             inside = np.clip(values[:, own], line.value(line.first), line.value(line.last))
             keys = line.keys(np.floor(inside) if line.column.type == "integer" else inside)
-            found[own] = np.concatenate([keys + np.uint64(step % 2**64) for step in _AROUND]).T
-        return np.sort(found, axis=1)
+            guesses[own] = np.concatenate([keys + np.uint64(step % 2**64) for step in _AROUND]).T
+        return np.sort(guesses, axis=1)
 
     def __call__(self, number: NDArray[np.intp], keys: Keys) -> NDArray[np.bool_]:
-        """The answer to test `number[i]` for the value at `keys[i]`, of the shape of both."""
+        """Answer test `number[i]` for the value at `keys[i]`; the result has the shape of both."""
         row = np.empty(len(keys), np.intp)
         values: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
         rows = 0
         for index, name in enumerate(self._sources):
-            asked = np.flatnonzero(self._source[number] == index)
-            different, which = np.unique(keys[asked], return_inverse=True)
-            row[asked] = rows + which
+            of_source = np.flatnonzero(self._source[number] == index)
+            different, which = np.unique(keys[of_source], return_inverse=True)
+            row[of_source] = rows + which
             values[name] = np.arange(rows, rows + len(different)), self._lines[index].values(different)
             rows += len(different)
         matrix = self._matrix(self._inputs.table(rows, values))

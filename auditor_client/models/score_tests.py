@@ -48,8 +48,8 @@ class NumberTest(NamedTuple):
         """Whether each goes left."""
         if self.codes is None:
             return np.where(np.isnan(numbers), self.nan_left, numbers <= self.threshold)
-        known = np.isin(numbers, list(self.known | self.codes))
-        return np.where(known, np.isin(numbers, list(self.codes)), self.nan_left)
+        is_category = np.isin(numbers, list(self.known | self.codes))
+        return np.where(is_category, np.isin(numbers, list(self.codes)), self.nan_left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +102,25 @@ class RawTests:
         """By raw column, in order of their names, where any test of it turns."""
         by_name = self._inputs.schema.by_name
         cuts: dict[str, set[int]] = {}
-        asked: list[ThresholdTest] = []
+        threshold_tests: list[ThresholdTest] = []
         for test in tests:
             feature = self._features[test.feature]
-            found = cuts.setdefault(feature.source, set())
+            column_cuts = cuts.setdefault(feature.source, set())
             if not by_name[feature.source].ordered:
                 continue
             if test.codes is not None:
-                found |= feature.cuts
+                column_cuts |= feature.cuts
             else:
                 affine = feature.affine
                 slope, offset = (affine.slope, affine.offset) if affine else (0.0, 0.0)
-                asked.append(
+                threshold_tests.append(
                     ThresholdTest(
                         feature.source, feature.cuts, test.feature, test.threshold, test.nan_left, slope, offset
                     )
                 )
-        for asking, keys in zip(asked, turns(self._inputs, asked, matrix), strict=True):
+        for asking, keys in zip(threshold_tests, turns(self._inputs, threshold_tests, matrix), strict=True):
             cuts[asking.source] |= keys
-        return {name: tuple(sorted(found)) for name, found in sorted(cuts.items())}
+        return {name: tuple(sorted(column_cuts)) for name, column_cuts in sorted(cuts.items())}
 
     def _compile(self, domain: Domain, tests: Sequence[NumberTest], about: Sequence[int], matrix: Any) -> None:
         atom_of, values = domain.extremes()
@@ -132,9 +132,9 @@ class RawTests:
         boundaries = domain.boundaries() if domain.column.ordered else []
         for feature, of_feature in by_feature.items():
             own = numbers[:, feature].astype(np.float64)
-            known = own[: len(own) - domain.column.nullable]
+            present = own[: len(own) - domain.column.nullable]
             plain = [number for number in of_feature if tests[number].codes is None]
-            rising = domain.column.ordered and not np.isnan(known).any() and bool((known[1:] >= known[:-1]).all())
+            rising = domain.column.ordered and not np.isnan(present).any() and bool((present[1:] >= present[:-1]).all())
             if rising:
                 self._rising(domain, boundaries, atom_of, own, [(number, tests[number]) for number in plain])
             for number in of_feature:
@@ -162,18 +162,18 @@ class RawTests:
     ) -> None:
         """Thresholds of a number that only rises with its column: what goes left is what is up to one boundary."""
         column = domain.column
-        known = own[:-1] if column.nullable else own
-        positions = np.searchsorted(known, np.array([test.threshold for _, test in about]), side="right")
-        inside = positions[(positions > 0) & (positions < len(known))]
+        present = own[:-1] if column.nullable else own
+        positions = np.searchsorted(present, np.array([test.threshold for _, test in about]), side="right")
+        inside = positions[(positions > 0) & (positions < len(present))]
         if (atom_of[inside - 1] == atom_of[inside]).any():
             _refuse_within_atoms(domain)
         for (number, test), position in zip(about, positions.tolist(), strict=True):
             of_missing = bool(test.left(own[-1:])[0]) if column.nullable else None
-            if 0 < position < len(known):
+            if 0 < position < len(present):
                 last, following = boundaries[int(atom_of[position - 1])]
                 op, value = ("le", last) if following is None else ("lt", following)
-                said = {"column": column.name, "op": op, "value": value, "or_missing": bool(of_missing)}
-                self.steps[number] = (Step(Predicate.model_validate(said), LEFT, RIGHT),)
+                predicate = {"column": column.name, "op": op, "value": value, "or_missing": bool(of_missing)}
+                self.steps[number] = (Step(Predicate.model_validate(predicate), LEFT, RIGHT),)
             elif of_missing is None or of_missing == (position > 0):
                 self.always[number] = position > 0
             else:

@@ -147,7 +147,7 @@ LOG_BUGS: Final = (
             Edit(
                 "auditor_client/audits/bundle.py",
                 "_OpenedBundle.require_signed",
-                "key for key in self.keys.keys if key.id not in known",
+                "key for key in self.keys.keys if key.id not in trusted_ids",
                 "key for key in ()",
             ),
         ),

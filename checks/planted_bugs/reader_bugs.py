@@ -178,7 +178,7 @@ READER_BUGS: Final = (
     ),
     Bug(
         "a split on one category of CatBoost goes the other way",
-        (Edit(f"{_BOOSTERS}catboost.py", "_read", "!= wanted", "== wanted"),),
+        (Edit(f"{_BOOSTERS}catboost.py", "_read", "!= category_hash", "== category_hash"),),
         ("tests/unit/auditor_client/formats/test_catboost.py::test_every_recorded_number_is_the_documents_own",),
     ),
     Bug(

@@ -101,10 +101,10 @@ class Descent:
             own = [tests[index] for index in indices]
             values, inverse = np.unique(np.array([test.value for test in own], np.float64), return_inverse=True)
             self._thresholds[name] = values
-            others = np.array([test.op in ("gt", "ge") for test in own])
+            is_above = np.array([test.op in ("gt", "ge") for test in own])
             with_equal = np.array([test.op in ("le", "gt") for test in own])
-            low = np.array([test.or_missing for test in own]) != others
-            kind[indices], opposite[indices] = _BY_RANK, others
+            low = np.array([test.or_missing for test in own]) != is_above
+            kind[indices], opposite[indices] = _BY_RANK, is_above
             row[indices] = 2 * number + ~low
             bound[indices] = 2 * inverse + 1 + with_equal
         return _TestArrays(kind, row, bound, opposite)
@@ -163,12 +163,12 @@ class Descent:
         """Whether each record goes the first way, at nodes of several kinds."""
         goes = np.empty(len(node), bool)
         kind, (ranks, indices, answers) = tree.kind[node], tables
-        by_rank, by_table, asked = (np.flatnonzero(kind == one) for one in (_BY_RANK, _LISTED, _ASKED))
+        by_rank, by_table, by_answer = (np.flatnonzero(kind == node_kind) for node_kind in (_BY_RANK, _LISTED, _ASKED))
         at = node[by_rank]
         goes[by_rank] = ranks[tree.row[at], active[by_rank]] < tree.bound[at]
         at = node[by_table]
         goes[by_table] = self._true[tree.bound[at] + indices[tree.row[at], active[by_table]]]
-        goes[asked] = answers[tree.row[node[asked]], active[asked]]
+        goes[by_answer] = answers[tree.row[node[by_answer]], active[by_answer]]
         return goes
 
 

@@ -91,10 +91,10 @@ class ModelInput:
 
     def compared_with(self, op: Comparison, value: float, missing: bool) -> Predicate | bool:
         """The `predicate` of the test of one number, which is made once."""
-        found = self.numbers.get((op, value, missing))
-        if found is None:
-            found = self.numbers[op, value, missing] = self.predicate(InputTest(op, value, missing))
-        return found
+        predicate = self.numbers.get((op, value, missing))
+        if predicate is None:
+            predicate = self.numbers[op, value, missing] = self.predicate(InputTest(op, value, missing))
+        return predicate
 
     def _predicate(self, test: InputTest) -> Predicate | bool:
         if self.codes is None:
@@ -109,10 +109,10 @@ class ModelInput:
     def _listed(self, test: InputTest, codes: Mapping[Value, float]) -> Predicate | bool:
         """Of an integer column whose values a model takes for categories."""
         other = [float(value) for value, code in codes.items() if test.answer(code) != test.missing]
-        found = ModelInput(self.column, None).predicate(InputTest("in", frozenset(other)))
+        listed = ModelInput(self.column, None).predicate(InputTest("in", frozenset(other)))
         if not test.missing:
-            return found
-        return not found if isinstance(found, bool) else opposite(found, self.column)
+            return listed
+        return not listed if isinstance(listed, bool) else opposite(listed, self.column)
 
     def _ordered(self, test: InputTest) -> Predicate | bool:
         column, missing = self.column, test.missing and self.column.nullable
@@ -144,12 +144,12 @@ _LARGEST: Final = float(np.finfo(np.float64).max)
 def one_of(column: Column, values: Sequence[Any], missing: bool) -> Predicate | bool:
     """That a category or boolean column has one of some values; the answer, if it is the same for all."""
     missing = missing and column.nullable
-    others = [value for value in column.values if value not in values]
-    if not values or not others:
-        return _constant(column, of_values=not others, of_missing=missing)
+    excluded = [value for value in column.values if value not in values]
+    if not values or not excluded:
+        return _constant(column, of_values=not excluded, of_missing=missing)
     if column.type == "boolean":
         return _predicate(column, "eq", missing, value=values[0])
-    short = min(values, others, key=len)
+    short = min(values, excluded, key=len)
     if len(short) > VALUES_PER_PREDICATE_MAX:
         raise ModelRefused(
             f"The model splits column {column.name!r} into lists of more than {VALUES_PER_PREDICATE_MAX}."
@@ -165,16 +165,16 @@ def opposite(predicate: Predicate, column: Column) -> Predicate:
     if op in ("is_missing", "not_missing"):
         return Predicate(column=column.name, op=op)
     missing = column.nullable and not predicate.or_missing
-    given = {"values": list(predicate.values)} if predicate.values is not None else {"value": predicate.value}
-    return _predicate(column, op, missing, **given)
+    operand = {"values": list(predicate.values)} if predicate.values is not None else {"value": predicate.value}
+    return _predicate(column, op, missing, **operand)
 
 
 _PAIRS: Final = (("lt", "ge"), ("le", "gt"), ("eq", "ne"), ("in", "not_in"), ("is_missing", "not_missing"))
 _OPPOSITE: Final[Mapping[str, Any]] = dict(_PAIRS) | {right: left for left, right in _PAIRS}
 
 
-def _predicate(column: Column, op: Any, missing: bool, **given: Any) -> Predicate:
-    return Predicate(column=column.name, op=op, or_missing=missing, **given)
+def _predicate(column: Column, op: Any, missing: bool, **operand: Any) -> Predicate:
+    return Predicate(column=column.name, op=op, or_missing=missing, **operand)
 
 
 def _constant(column: Column, *, of_values: bool, of_missing: bool) -> Predicate | bool:
@@ -228,7 +228,7 @@ class ModelInputs:
         Raises:
             ModelRefused: Its splits are not on the numbers that the dataset declares.
         """
-        compared = [(made.column, made.compared) for made in self._made.values() if made.codes is None]
+        compared = [(source.column, source.compared) for source in self._made.values() if source.codes is None]
         fractional = require_raw(compared)
         provenance = read.provenance or Provenance("a model", "a file")
         inputs = named_inputs(self._own_names, self.names)
@@ -279,7 +279,7 @@ def float32_below(threshold: float) -> InputTest:
 
 
 def all_float32_below(thresholds: Sequence[float] | NDArray[np.float32]) -> list[tuple[Comparison, float]]:
-    """Of each threshold the comparison of `float32_below`, and with what.
+    """Return each threshold's comparison of `float32_below`: the operator and the number.
 
     Nothing declared is infinite, and what rounds to infinity is taken for the largest float32.
     """

@@ -43,9 +43,9 @@ class TestTable:
 
     def index(self, predicate: Predicate) -> int:
         """The index of a test, which is taken in if it is new."""
-        seen = self._seen.get(id(predicate))
-        if seen is not None:
-            return seen[1]
+        cached = self._seen.get(id(predicate))
+        if cached is not None:
+            return cached[1]
         if len(self._indices) >= limits.SCORE_TESTS_MAX and predicate not in self._indices:
             raise ModelRefused(f"The model has more than {limits.SCORE_TESTS_MAX} different tests.")
         index = self._indices.setdefault(predicate, len(self._indices))
@@ -74,20 +74,20 @@ def tree_table(root: Hashable, step: Callable[[Hashable], Step], tests: TestTabl
     def resolve(node: Hashable) -> Hashable:
         first, steps = node, 0
         while first not in behind:
-            made = step(node)
-            if isinstance(made, float):
+            content = step(node)
+            if isinstance(content, float):
                 leaves[node] = len(values)
-                values.append(made)
+                values.append(content)
                 behind[node] = node
-            elif isinstance(made[0], bool):
-                node = made[1] if made[0] else made[2]
+            elif isinstance(content[0], bool):
+                node = content[1] if content[0] else content[2]
                 if node not in behind:
                     steps += 1
                     if steps > limits.SCORE_NODES_MAX:
                         raise ModelRefused("A tree's nodes lead round in a circle.")
                     continue
             else:
-                inner[node] = (tests.index(made[0]), made[1], made[2])
+                inner[node] = (tests.index(content[0]), content[1], content[2])
                 behind[node] = node
             behind[first] = behind[node]
         return behind[first]
@@ -103,7 +103,7 @@ def tree_table(root: Hashable, step: Callable[[Hashable], Step], tests: TestTabl
         elif node in inner and node not in state:
             state[node] = False
             waiting.append((node, True))
-            for child in (resolve(one) for one in inner[node][:0:-1]):
+            for child in (resolve(way) for way in inner[node][:0:-1]):
                 if state.get(child) is False:
                     raise ModelRefused("A tree's nodes lead round in a circle.")
                 waiting.append((child, False))
@@ -199,15 +199,15 @@ def tree_of_rules(
         name: examples(schema.by_name[name], [test for test in tests if test.column == name])
         for name in dict.fromkeys(tests[index].column for index in table.tests)
     }
-    made = 0
+    leaves = 0
 
     def node(index: int, arriving: Mapping[str, list[Value | None]]) -> Node:
-        nonlocal made
+        nonlocal leaves
         if index < 0:
-            made += 1
-            if made > RULES_MAX:
+            leaves += 1
+            if leaves > RULES_MAX:
                 raise _TooManyLeavesError
-            return Leaf(f"leaf-{made}", *decide(table.values[~index]))
+            return Leaf(f"leaf-{leaves}", *decide(table.values[~index]))
         test = tests[table.tests[index]]
         ways = []
         for predicate, child in (
@@ -219,7 +219,7 @@ def tree_of_rules(
                 ways.append(Branch((predicate,), node(child, {**arriving, test.column: admitted})))
         if len(ways) == 1:
             return ways[0].child
-        return Split(f"node-{index}-{made}", tuple(ways))
+        return Split(f"node-{index}-{leaves}", tuple(ways))
 
     try:
         return Tree(node(0 if table.tests else -1, values))

@@ -120,7 +120,8 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         decided_as = None
         if classes:
             labels = model.predict(table, prediction_type="Class", thread_count=1).ravel().tolist()
-            decided_as = np.array([[str(one) for one in classes].index(str(label)) for label in labels])
+            texts = [str(name) for name in classes]
+            decided_as = np.array([texts.index(str(label)) for label in labels])
         return makers_answers(
             read, request, classes=classes, probabilities=probabilities, raw=raw, decided_as=decided_as
         )
@@ -147,10 +148,10 @@ def _read(document: DocumentPart, request: ModelRequest) -> tuple[ReadModel, lis
         if part["split_type"].value == "OneHotFeature":
             part.known(*VOCABULARY["split"])
             index = categorical[part["cat_feature_index"].integer(0, len(categorical) - 1)]
-            wanted = part["value"].integer() % 2**32
+            category_hash = part["value"].integer() % 2**32
             listed = _categories(inputs, index, hashed)
-            others = frozenset(float(code) for code, value in enumerate(listed) if hashed[str(value)] != wanted)
-            return inputs[index].predicate(InputTest("in", others))
+            codes = frozenset(float(code) for code, value in enumerate(listed) if hashed[str(value)] != category_hash)
+            return inputs[index].predicate(InputTest("in", codes))
         if part["split_type"].value == "OnlineCtr":
             raise ModelRefused(
                 "The model splits on statistics of categories, which its file does not say exactly. Train it with "
@@ -180,7 +181,7 @@ def _all_splits(part: DocumentPart) -> list[tuple[str, int, float]]:
 
     CatBoost itself finds a node's split by its index here, and looks at nothing else.
     """
-    found: list[tuple[str, int, float]] = []
+    splits: list[tuple[str, int, float]] = []
     for kind, listed, name in (
         ("FloatFeature", "float_features", "borders"), ("OneHotFeature", "categorical_features", "values"),
     ):  # fmt: skip
@@ -190,31 +191,33 @@ def _all_splits(part: DocumentPart) -> list[tuple[str, int, float]]:
             numbers = [] if values is None or values.value is None else values.numbers().tolist()
             if kind == "FloatFeature" and (values is None or sorted(set(numbers)) != numbers):
                 feature.refuse("a feature with its borders, ascending")
-            found += [(kind, index, number) for number in numbers]
-    return found
+            splits += [(kind, index, number) for number in numbers]
+    return splits
 
 
 def _require_indexed(part: DocumentPart, all_splits: Sequence[tuple[str, int, float]]) -> None:
     """Refuse a split whose own words are not those of the split that its index names."""
     kind = part["split_type"].text()
-    given = part["split_index"]
-    index = given.integer(0, len(all_splits) - 1) if type(given.value) is int else given.refuse("a whole number")
+    index_part = part["split_index"]
+    if type(index_part.value) is not int:
+        index_part.refuse("a whole number")
+    index = index_part.integer(0, len(all_splits) - 1)
     of, value = ("float_feature_index", "border") if kind == "FloatFeature" else ("cat_feature_index", "value")
     if all_splits[index] != (kind, part[of].integer(), part[value].number()):
-        given.refuse("the index of this split among those of all features")
+        index_part.refuse("the index of this split among those of all features")
 
 
 def _hashes(part: DocumentPart) -> dict[str, int]:
     """The hash of each category that training knew, by its text."""
     listed = part.get("cat_features_hash")
     listed = None if listed is None or listed.value is None else listed  # an export with a pool without categories
-    found = {
-        one["value"].text(): one["hash"].integer(0, 2**32 - 1)
-        for one in ([] if listed is None else listed.items(limits.CATEGORIES_PER_COLUMN_MAX))
+    hashes = {
+        entry["value"].text(): entry["hash"].integer(0, 2**32 - 1)
+        for entry in ([] if listed is None else listed.items(limits.CATEGORIES_PER_COLUMN_MAX))
     }
-    for text, stated in found.items():
+    for text, stated in hashes.items():
         require_hash(text, stated)
-    return found
+    return hashes
 
 
 def _categories(inputs: ModelInputs, index: int, hashed: Mapping[str, int]) -> list[Value]:
@@ -257,10 +260,10 @@ def _features(part: DocumentPart) -> tuple[list[str], list[int], list[bool], lis
         listed = part.get(kind)
         for item in [] if listed is None else listed.items(FEATURES_MAX):
             index = item["flat_feature_index"].integer(0, FEATURES_MAX)
-            named = item.get("feature_id")
+            feature_name = item.get("feature_id")
             if index in names:
                 item["flat_feature_index"].refuse("an index of its own")
-            names[index] = named.text() if named and named.value else str(index)
+            names[index] = feature_name.text() if feature_name and feature_name.value else str(index)
             of_kind = flat if kind == "float_features" else categorical
             if item["feature_index"].integer() != len(of_kind):
                 item["feature_index"].refuse("the feature's place in the list")
@@ -322,11 +325,11 @@ def _decided(
 ) -> tuple[ReadModel, list[Any]]:
     loss = part["params"]["loss_function"]["type"].text()
     classes: list[Any] = []
-    named = part.get("class_params")
-    if named is not None:
-        classes = [item.value for item in named["class_names"].items(limits.SCORE_CLASSES_MAX)]
+    class_params = part.get("class_params")
+    if class_params is not None:
+        classes = [item.value for item in class_params["class_names"].items(limits.SCORE_CLASSES_MAX)]
         if not all(isinstance(label, str | int | float) for label in classes):
-            named["class_names"].refuse("a list of texts or numbers")
+            class_params["class_names"].refuse("a list of texts or numbers")
     if loss in ("Logloss", "CrossEntropy") and len(documents) == 1 and len(classes) in (0, 2):
         classes = classes or [0, 1]
         read = two_classes(

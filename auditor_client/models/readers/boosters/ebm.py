@@ -35,7 +35,7 @@ _SPREAD: Final = "how sure a table is"
 VOCABULARY: Final[Mapping[str, str]] = {
     "bins_": USED, "classes_": USED, "feature_names_in_": USED, "intercept_": USED, "link_": USED,
     "term_features_": USED, "term_scores_": USED,
-    "link_param_": "refused but for NaN: the links that are read have no parameter",
+    "link_param_": "refused unless NaN: a link with a parameter is not read",
     "feature_types_in_": "said by the kind of the bins", "n_features_in_": "as many as names",
     "term_names_": "made of the features' names", "has_fitted_": "said by term_scores_",
     "feature_bounds_": "of pictures", "histogram_edges_": "of pictures", "histogram_weights_": "of pictures",

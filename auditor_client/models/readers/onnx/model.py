@@ -100,8 +100,8 @@ def _read(model: OnnxModel, request: ModelRequest) -> ReadModel:
     graph = Graph(model.model)
     inputs = ModelInputs(graph.names, request)
     results = [graph.tensors.get(output.name) for output in model.model.graph.output]
-    chosen = next((one for one in results if isinstance(one, Chosen)), None)
-    outputs = chosen.of if chosen else next((one for one in results if isinstance(one, Outputs)), None)
+    chosen = next((result for result in results if isinstance(result, Chosen)), None)
+    outputs = chosen.of if chosen else next((result for result in results if isinstance(result, Outputs)), None)
     if outputs is None:
         raise ModelRefused(f"No output of the graph is a class or a number that is read. {READ}")
     about = "trees" if outputs.trees is not None else "layers" if len(outputs.layers) > 1 else "a linear model"
@@ -115,21 +115,21 @@ def _read(model: OnnxModel, request: ModelRequest) -> ReadModel:
 def _decided_by_trees(
     outputs: Outputs, chosen: Chosen | None, inputs: ModelInputs, request: ModelRequest, provenance: Provenance
 ) -> ReadModel:
-    given = outputs.trees or {}
-    for name in given:
+    fields = outputs.trees or {}
+    for name in fields:
         if name not in _OF_TREES:
             raise ModelRefused(f"A tree ensemble has an attribute {name[:40]!r}, which is not read.")
-    kind = "class" if "class_ids" in given else "target"
-    weights = np.asarray(given.get(f"{kind}_weights", []), np.float64)
-    ids = sorted(set(given.get(f"{kind}_ids", [])))
+    kind = "class" if "class_ids" in fields else "target"
+    weights = np.asarray(fields.get(f"{kind}_weights", []), np.float64)
+    ids = sorted(set(fields.get(f"{kind}_ids", [])))
     link = outputs.link or {"LOGISTIC": "Sigmoid", "SOFTMAX": "Softmax", "NONE": ""}.get(
-        given.get("post_transform", "NONE")
+        fields.get("post_transform", "NONE")
     )
     if link is None:
-        raise ModelRefused(f"post_transform {given['post_transform'][:40]!r} is not read.")
+        raise ModelRefused(f"post_transform {fields['post_transform'][:40]!r} is not read.")
     classes = chosen.classes if chosen else None
     if classes is None or (len(classes) == 2 and len(ids) == 1):
-        document = _trees(given, kind, ids[0] if ids else 0, outputs.inputs, inputs)
+        document = _trees(fields, kind, ids[0] if ids else 0, outputs.inputs, inputs)
         if classes is None:
             if len(ids) != 1:
                 raise ModelRefused("A regressor of several targets is not read: train one model for each.")
@@ -147,7 +147,7 @@ def _decided_by_trees(
         )
     if ids != list(range(len(classes))):
         raise ModelRefused("The ensemble's numbers do not fit its classes.")
-    documents = [_trees(given, kind, number, outputs.inputs, inputs) for number in ids]
+    documents = [_trees(fields, kind, number, outputs.inputs, inputs) for number in ids]
     return by_choice(documents, request, provenance, classes=classes)
 
 
@@ -158,29 +158,33 @@ def _logisticf(score: float) -> float:
     return float(one - value if score < 0 else value)
 
 
-def _trees(given: dict[str, Any], kind: str, number: int, encoded: tuple[Encoded, ...], inputs: ModelInputs) -> Trees:
+def _trees(fields: dict[str, Any], kind: str, number: int, encoded: tuple[Encoded, ...], inputs: ModelInputs) -> Trees:
     """The document of one output."""
-    part = {name: DocumentPart(value, name) for name, value in given.items()}
-    count = len(given.get("nodes_treeids", []))
-    if not 1 <= count <= limits.SCORE_NODES_MAX or given.get("aggregate_function", "SUM") not in ("SUM", "AVERAGE"):
+    part = {name: DocumentPart(value, name) for name, value in fields.items()}
+    count = len(fields.get("nodes_treeids", []))
+    if not 1 <= count <= limits.SCORE_NODES_MAX or fields.get("aggregate_function", "SUM") not in ("SUM", "AVERAGE"):
         raise ModelRefused("A tree ensemble has no nodes, too many, or takes another aggregate than SUM and AVERAGE.")
-    keys = list(zip(given["nodes_treeids"], given["nodes_nodeids"], strict=True))
+    keys = list(zip(fields["nodes_treeids"], fields["nodes_nodeids"], strict=True))
     index = {key: position for position, key in enumerate(keys)}
-    tracks = given.get("nodes_missing_value_tracks_true") or [0] * count
+    tracks = fields.get("nodes_missing_value_tracks_true") or [0] * count
     columns = part["nodes_featureids"].integers(0, len(encoded) - 1, count)
-    values, modes = part["nodes_values"].numbers(count), given["nodes_modes"]
+    values, modes = part["nodes_values"].numbers(count), fields["nodes_modes"]
     if len(index) != count or len(tracks) != count or len(modes) != count:
         raise ModelRefused("A tree ensemble's nodes do not fit together: save the model again.")
     leaves = np.zeros(count)
     listed = zip(
-        given[f"{kind}_treeids"], given[f"{kind}_nodeids"], given[f"{kind}_ids"], given[f"{kind}_weights"], strict=True
+        fields[f"{kind}_treeids"],
+        fields[f"{kind}_nodeids"],
+        fields[f"{kind}_ids"],
+        fields[f"{kind}_weights"],
+        strict=True,
     )
     for tree, node, of, weight in listed:
         if of == number:
             if modes[index[tree, node]] != "LEAF" or leaves[index[tree, node]] != 0:
                 raise ModelRefused("A tree ensemble has two numbers in a leaf, or one in a node.")
             leaves[index[tree, node]] = weight
-    tests, known = TestTable(), dict[tuple[int, Any, float, bool], Predicate | bool]()
+    tests, predicates = TestTable(), dict[tuple[int, Any, float, bool], Predicate | bool]()
     numbers = values.tolist()
     roots: dict[Any, int] = {}
     for position, (tree, _) in enumerate(keys):
@@ -194,21 +198,21 @@ def _trees(given: dict[str, Any], kind: str, number: int, encoded: tuple[Encoded
         tree = keys[position][0]
         try:
             yes, no = (
-                index[tree, given["nodes_truenodeids"][position]],
-                index[tree, given["nodes_falsenodeids"][position]],
+                index[tree, fields["nodes_truenodeids"][position]],
+                index[tree, fields["nodes_falsenodeids"][position]],
             )
         except KeyError as error:
             raise ModelRefused(f"A tree's node {error} is not there.") from error
-        asked = columns[position], _MODES[modes[position]], numbers[position], bool(tracks[position])
-        if asked not in known:
-            known[asked] = _predicate(encoded[asked[0]], *asked[1:], inputs)
-        return known[asked], yes, no
+        test = columns[position], _MODES[modes[position]], numbers[position], bool(tracks[position])
+        if test not in predicates:
+            predicates[test] = _predicate(encoded[test[0]], *test[1:], inputs)
+        return predicates[test], yes, no
 
     trees = [tree_table(root, step, tests) for root in roots.values()]
-    base = given.get("base_values") or []
+    base = fields.get("base_values") or []
     if len(base) > 1 and len(base) <= number:
         raise ModelRefused("The ensemble's base values do not fit its outputs.")
-    mean = given.get("aggregate_function", "SUM") == "AVERAGE"
+    mean = fields.get("aggregate_function", "SUM") == "AVERAGE"
     if base:
         if mean:
             raise ModelRefused("A mean of trees with base values is not read.")
@@ -258,8 +262,8 @@ def _predicate(encoded: Encoded, op: Any, threshold: float, tracks: bool, inputs
         below = float32_below(least(turned, "float32"))
     if not falls:
         return source.predicate(InputTest(below.op, below.value, missing))
-    found = source.predicate(InputTest(below.op, below.value, not missing))
-    return not found if isinstance(found, bool) else opposite(found, column)
+    predicate = source.predicate(InputTest(below.op, below.value, not missing))
+    return not predicate if isinstance(predicate, bool) else opposite(predicate, column)
 
 
 def _require_rounded_once(encoded: Encoded, column: Column) -> None:
@@ -324,7 +328,7 @@ def _adding(outputs: Outputs, unit: int, inputs: ModelInputs) -> Adding:
     if len(layers) == 1:
         terms = _merged(outputs.inputs, first.weights[0], inputs)
         return made(Terms, kind="terms", precision="float64", base=float(bias[0]), terms=tuple(terms))
-    terms = [term for one in outputs.inputs for term in _merged((one,), np.ones(1), inputs)]
+    terms = [term for item in outputs.inputs for term in _merged((item,), np.ones(1), inputs)]
     dense = [
         made(
             Dense, weights=tuple(map(tuple, layer.weights.tolist())),
@@ -335,26 +339,26 @@ def _adding(outputs: Outputs, unit: int, inputs: ModelInputs) -> Adding:
     return made(Layers, kind="layers", precision="float64", inputs=tuple(terms), layers=tuple(dense))
 
 
-def _merged(encoded: tuple[Encoded, ...], weights: Any, inputs: ModelInputs) -> list[Term]:
+def _merged(all_encoded: tuple[Encoded, ...], weights: Any, inputs: ModelInputs) -> list[Term]:
     """A term for each number, and one for all numbers of the same text."""
     terms: list[Term] = []
     tables: dict[int, dict[Any, float]] = {}
-    for one, weight in zip(encoded, weights.tolist(), strict=True):
-        column = inputs.column(one.source)
-        if one.codes is None:
-            _ = inputs[one.source]  # refuses a category that is taken for a number
-            slope = weight * one.affine[0]
-            filled = None if np.isnan(one.filling) else slope * one.filling
+    for encoded, weight in zip(all_encoded, weights.tolist(), strict=True):
+        column = inputs.column(encoded.source)
+        if encoded.codes is None:
+            _ = inputs[encoded.source]  # refuses a category that is taken for a number
+            slope = weight * encoded.affine[0]
+            filled = None if np.isnan(encoded.filling) else slope * encoded.filling
             terms.append(
                 made(Product, columns=(column.name,), slope=slope, missing=filled if column.nullable else None)
             )
             continue
         if column.type != "category":
             raise ModelRefused(f"The model takes {column.name!r} as a text, and the dataset declares {column.type}.")
-        codes, table = dict(one.codes), tables.setdefault(one.source, {})
-        slope, constant = one.affine
+        codes, table = dict(encoded.codes), tables.setdefault(encoded.source, {})
+        slope, constant = encoded.affine
         for value in column.values:
-            number = codes.get(str(value), one.otherwise)
+            number = codes.get(str(value), encoded.otherwise)
             table[value] = table.get(value, 0.0) + weight * (slope * number + constant)
     for source, table in tables.items():
         axis = Axis(column=inputs.column(source).name, values=tuple(table))
