@@ -33,7 +33,7 @@ def _copy_table(reading: Connection, writing: Connection, table: Table) -> None:
     """A reference to another row of the same table is put in once all rows are there."""
     own = [key.parent.name for key in table.foreign_keys if key.column.table is table]
     later: list[dict[str, Any]] = []
-    [primary] = table.primary_key.columns
+    primary, *_ = table.primary_key.columns  # the only one of a table that refers to itself
     for rows in reading.execute(select(table).execution_options(yield_per=_AT_ONCE)).mappings().partitions():
         writing.execute(insert(table), [{**row, **dict.fromkeys(own)} for row in rows])
         later += [
