@@ -16,13 +16,13 @@ UNKNOWN_BUGS: Final = (
         (_TESTS,),
     ),
     Bug(
-        "the best case leaves out that refused people have to go somewhere",
+        "the best case gives low groups more accepted people than there are",
         (
             Edit(
                 _BOUNDS,
                 "_allows",
-                "refused + (rate * others.refused_most).sum(axis=0) >= rate * block.refused - slack,",
-                "refused + (rate * others.refused_most).sum(axis=0) >= -slack,",
+                "accepted + (rest * others.accepted_least).sum(axis=0) <= rest * block.accepted + slack,",
+                "accepted >= 0,",
             ),
         ),
         (f"{_TESTS}::test_the_best_difference_is_that_of_linear_programs",),
