@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.errors import HolderLied, HolderUnavailable, QuestionRefused
+from auditor_client.errors import AuditorError, HolderLied, NotFound, QuestionRefused
 from auditor_client.exchange.charged import Exchange
 from auditor_client.exchange.client_kind import RequestContext
 from auditor_client.exchange.client_kinds import PLANS, PricedPlan
@@ -109,6 +109,7 @@ class TwoHolders:
 
         Raises:
             QuestionRefused: The second holder's budget does not suffice. Nothing was spent.
+            ApprovalAwaited: A budget officer of one holder has to approve it first.
             HolderUnavailable: One did not answer; asking again costs nothing where it was charged.
             HolderLied: An answer cannot be trusted, or the halves do not belong together.
         """
@@ -119,14 +120,7 @@ class TwoHolders:
                 f"The second holder has {loss_words(left)} left for you, and the question costs "
                 f"{loss_words(other.quote.charge)} at each holder. Nothing was spent. Ask it for more."
             )
-        first = self.first.charged(priced)
-        try:
-            second = self.second.charged(other)
-        except HolderUnavailable as error:
-            raise HolderUnavailable(
-                f"{error} The first holder answered, and its half is kept: alone it says nothing. Ask the same again; "
-                "the first holder answers again at no cost."
-            ) from error
+        first, second = self._halves(priced, other)
         try:
             joined_release(first.release, second.release)
         except HolderLied as error:
@@ -134,6 +128,45 @@ class TwoHolders:
                 f"{error} Both answers are kept as evidence: {first.receipt} and {second.receipt}."
             ) from error
         return first, second
+
+    def _halves(self, priced: PricedPlan, other: PricedPlan) -> tuple[KeptAnswer[Release], KeptAnswer[Release]]:
+        """Ask one holder after the other; last the first, where the second may still have to approve.
+
+        Raises:
+            AuditorError: As one of them refused, with the holder's name, and with what the other charged before.
+        """
+        sides = [("first", self.first, priced), ("second", self.second, other)]
+        if self._is_unapproved(other):
+            sides.reverse()
+        kept: dict[str, KeptAnswer[Release]] = {}
+        for name, exchange, one in sides:
+            try:
+                kept[name] = exchange.charged(one)
+            except AuditorError as error:
+                error.args = (f"The {name} holder: {error}{_charged_before(*kept)}",)
+                raise
+        return kept["first"], kept["second"]
+
+    def _is_unapproved(self, other: PricedPlan) -> bool:
+        """Whether the second holder has to approve a request, and has not: then the first is not charged before."""
+        dataset = other.context.dataset
+        if dataset.approval is None or not dataset.approval.required:
+            return False
+        if self.second.receipts.path(other.identity).exists():
+            return False
+        try:
+            return self.second.holder.approval(dataset.name, other.identity).state not in ("approved", "answered")
+        except NotFound:
+            return True
+
+
+def _charged_before(name: str = "") -> str:
+    if not name:
+        return ""
+    return (
+        f" But the {name} holder answered before and charged it; its half is kept, and alone it says nothing. Send the "
+        "same request again: that half is answered again at no cost."
+    )
 
 
 def require_halves(first: DatasetDescription, second: DatasetDescription) -> None:

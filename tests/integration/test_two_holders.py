@@ -13,7 +13,15 @@ import pytest
 from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
-from auditor_client.errors import EstimationRefused, HolderUnavailable, QuestionRefused, SettingsMissing
+from auditor_client.errors import (
+    ApprovalAwaited,
+    EstimationRefused,
+    HolderRefused,
+    HolderUnavailable,
+    QuestionRefused,
+    SettingsMissing,
+)
+from auditor_client.exchange.holder import HolderClient
 from auditor_client.models.tree import Tree
 from holder_service.mechanisms.base import noisy_words
 from holder_service.services.releases import priced
@@ -170,6 +178,48 @@ def test_where_one_does_not_answer_the_other_is_not_charged_twice(
     assert [now - then for now, then in zip(half_charged, before, strict=True)] == pytest.approx([0.7, 0])
     assert [now - then for now, then in zip(spent(both), before, strict=True)] == pytest.approx([0.7, 0.7])
     assert result.stored.second is not None
+
+
+@pytest.mark.parametrize("strict", [(1,), (0, 1)])
+def test_nothing_is_charged_before_each_holder_has_approved(
+    set_up_holder: TestedHolder, tmp_path: Path, strict: tuple[int, ...]
+) -> None:
+    with two_holders(set_up_holder, tmp_path / "two") as both, auditor_of(both, tmp_path / "receipts") as auditor:
+        for number in strict:
+            answer = list(both)[number].admin("PUT", f"/populations/{NAME}/approval", json={"required": True})
+            assert answer.status_code == 200, answer.text
+
+        for number in reversed(strict):
+            with pytest.raises(ApprovalAwaited, match=r"^The (first|second) holder: ") as awaited:
+                auditor.audit(OLD, NAME, "origin", "1")
+            assert spent(both) == [0, 0]
+            assert list(both)[number].decide(awaited.value.approval.id).status_code == 200
+        auditor.audit(OLD, NAME, "origin", "1")
+
+        assert spent(both) == [1, 1]
+
+
+def test_a_refusal_after_a_charge_says_who_charged(
+    both: TwoHolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = spent(both)
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        first = auditor._exchange.holder
+
+        def release_and_lower(*given: Any) -> Any:
+            answer = HolderClient.release(first, *given)
+            assert both.second.grant("0.0001", dataset=NAME).status_code == 200
+            return answer
+
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(first, "release", release_and_lower)
+            with pytest.raises(HolderRefused, match="But the first holder answered before and charged it"):
+                auditor.audit(OLD, NAME, "origin", "0.3")
+        assert both.second.grant("100", dataset=NAME).status_code == 200
+
+        assert [now - then for now, then in zip(spent(both), before, strict=True)] == pytest.approx([0.3, 0])
+        auditor.audit(OLD, NAME, "origin", "0.3")
+    assert [now - then for now, then in zip(spent(both), before, strict=True)] == pytest.approx([0.3, 0.3])
 
 
 def test_one_holder_alone_or_the_same_twice_is_refused_and_nothing_is_spent(both: TwoHolders, tmp_path: Path) -> None:
