@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -54,6 +54,11 @@ from shared.kinds.handovers import UnvouchedKey, require_vouched
 from shared.kinds.releases import LedgerPosition, SigningKey, SigningKeys
 from shared.log.notes import BadNote
 from shared.wire.canonical import sha256_name
+
+_ONE_OF_TWO: Final = (
+    "The bundle has answers of two holders, and the keys of one were given. Give those of the second holder too, with "
+    "--second-keys."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +140,19 @@ def write_bundle(
 
 
 def check_bundle(
-    path: Path | str, *, keys: Path | None = None, witnesses: RequiredWitnesses = NO_WITNESSES
+    path: Path | str,
+    *,
+    keys: Path | None = None,
+    keys_of_second: Path | None = None,
+    witnesses: RequiredWitnesses = NO_WITNESSES,
 ) -> BundleReport:
     """Read a bundle back, check the signatures, and compute every figure again.
 
     Args:
         path: The zip file; nothing in it is trusted, and nothing is written anywhere.
         keys: A file of the holder's published keys (`GET /v1/keys`), from the holder; else the bundle's are used.
+        keys_of_second: Likewise of the second holder, where two holders share a register; needed with `keys`, because
+            whoever writes a bundle can sign the second half of every answer with a key of their own.
         witnesses: Whose cosignatures the log in the bundle needs.
 
     Raises:
@@ -154,9 +165,14 @@ def check_bundle(
     try:
         bundled = SigningKeys.model_validate_json(files.get(KEYS, b""))
         trusted = bundled if keys is None else SigningKeys.model_validate_json(keys.read_bytes())
+        their_keys = None if keys_of_second is None else keys_of_second.read_bytes()
     except (ValidationError, OSError) as error:
         raise ReceiptsDamaged(f"{path} is not an evidence bundle: the keys cannot be read.") from error
     faults = tuple(manifest.faults(files))
+    if SECOND_KEYS in files and their_keys is not None:
+        files = {**files, SECOND_KEYS: their_keys}
+    elif SECOND_KEYS in files and keys is not None:
+        faults = (*faults, _ONE_OF_TWO)
     checks = {
         part.member: tuple(part.check(name, files, trusted) for name in getattr(manifest, part.member) if not faults)
         for part in PARTS

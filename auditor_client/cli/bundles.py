@@ -69,6 +69,10 @@ def check(
             help="A file of the holder's keys that you got from the holder, instead of the keys in the bundle."
         ),
     ] = None,
+    second_keys: Annotated[
+        Path | None,
+        typer.Option(help="Likewise of the second holder, where two holders share the register."),
+    ] = None,
     witness: Annotated[
         list[str] | None,
         typer.Option(help="The key of a witness that has to have cosigned the holder's log in the bundle. Repeatable."),
@@ -77,7 +81,7 @@ def check(
 ) -> None:
     """Check an evidence bundle: verify the signatures, compute every figure again and compare it."""
     with clear_errors():
-        found = check_bundle(file, keys=keys, witnesses=_witnesses(witness or []))
+        found = check_bundle(file, keys=keys, keys_of_second=second_keys, witnesses=_witnesses(witness or []))
         if output.as_json:
             print_json(found.to_document())
         else:

@@ -48,6 +48,7 @@ def joined_release(first: Release, second: Release) -> Release:
         second.dataset, second.version, second.relation, second.plan.document(),
     )  # fmt: skip
     require(same, "the two holders answered different requests")
+    require(len(first.batches) == len(second.batches), "the two holders answered different batches")
     batches = tuple(_joined_batch(*both) for both in zip(first.batches, second.batches, strict=True))
     return first.model_copy(update={"batches": batches})
 
@@ -55,7 +56,8 @@ def joined_release(first: Release, second: Release) -> Release:
 def _joined_batch(first: ReleasedBatch, second: ReleasedBatch) -> ReleasedBatch:
     alike = first.model_dump(exclude={"cells"}) == second.model_dump(exclude={"cells"})
     require(alike and isinstance(first.noise, AdditiveNoise), "the two holders describe different noise or groups")
-    require([cell.id for cell in first.cells] == [cell.id for cell in second.cells], "the two holders' cells differ")
+    shapes = [[(cell.id, len(cell.shares or ())) for cell in one.cells] for one in (first, second)]
+    require(shapes[0] == shapes[1], "the two holders' cells differ")
     cells = tuple(
         ReleasedCell(
             id=cell.id,

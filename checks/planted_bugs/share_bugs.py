@@ -111,4 +111,21 @@ SHARE_BUGS: Final = (
         ),
         (f"{_UNIT}::test_order_and_sizes_follow_from_no_sensitive_value",),
     ),
+    Bug(
+        "a bundle of two holders is believed with the keys of the first",
+        (Edit("auditor_client/audits/bundle.py", "check_bundle", "(*faults, _ONE_OF_TWO)", "faults"),),
+        (f"{_CLIENT}::test_a_second_half_that_somebody_else_signed_is_found",),
+    ),
+    Bug(
+        "the first holder is charged before the second approves",
+        (
+            Edit(
+                "auditor_client/exchange/two_holders.py",
+                "TwoHolders._halves",
+                "if self._is_unapproved(other):",
+                "if False:",
+            ),
+        ),
+        (f"{_CLIENT}::test_nothing_is_charged_before_each_holder_has_approved",),
+    ),
 )

@@ -1,5 +1,6 @@
 """Audits of a register that two holders share: from two halves to report, note and bundle, and what is refused."""
 
+import base64
 import hashlib
 import json
 import zipfile
@@ -9,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, write_bundle
@@ -22,10 +24,11 @@ from auditor_client.errors import (
     SettingsMissing,
 )
 from auditor_client.exchange.holder import HolderClient
+from auditor_client.exchange.two_holders import FOLDER
 from auditor_client.models.tree import Tree
 from holder_service.mechanisms.base import noisy_words
 from holder_service.services.releases import priced
-from shared.kinds.releases import Release
+from shared.kinds.releases import Release, SigningKey, SigningKeys, signature_of, signed_bytes
 from testing.holders import Served, TestedHolder, forked
 from testing.invented.questions import leaf, split
 from testing.registers import linked_values, register_csv
@@ -136,6 +139,38 @@ def test_kept_halves_are_read_again_and_a_bundle_verifies_offline(both: TwoHolde
     for begins in ("receipts/", "second-holder/receipts/"):
         changed(begins, tmp_path / "changed.zip")
         assert not check_bundle(tmp_path / "changed.zip").ok, begins
+
+
+def test_a_second_half_that_somebody_else_signed_needs_the_second_holders_keys(
+    both: TwoHolders, tmp_path: Path
+) -> None:
+    """Whoever writes a bundle signs a second half that they made up, beside the first holder's true one."""
+    keys = [tmp_path / "first.json", tmp_path / "second.json"]
+    for holder, file in zip(both, keys, strict=True):
+        file.write_bytes(httpx.get(f"{holder.url}/v1/keys").content)
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        result = auditor.audit(OLD, NAME, "origin", "1.7")
+        true = write_bundle(tmp_path / "true.zip", [result], auditor.receipts)
+    [second] = (tmp_path / "receipts" / FOLDER).glob(f"{result.release.id.removeprefix('sha256:')}.json")
+    private = Ed25519PrivateKey.generate()
+    made_up = SigningKey(
+        id="0" * 16, algorithm="ed25519", valid_from=result.release.created,
+        public_key=base64.b64encode(private.public_key().public_bytes_raw()).decode(),
+    )  # fmt: skip
+    forged = json.loads(second.read_bytes()) | {"key": made_up.id}
+    cell = forged["batches"][0]["cells"][0]
+    cell["shares"] = [str((int(word) + 1000) % 2**64) for word in cell["shares"]]
+    second.write_text(json.dumps(forged | {"signature": signature_of(signed_bytes(forged), private)}))
+    (second.parent / "keys.json").write_text(SigningKeys(keys=(made_up,)).model_dump_json())
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        [made] = stored_history(auditor.receipts).audits
+        bundle = write_bundle(tmp_path / "forged.zip", [made], auditor.receipts)
+
+    assert check_bundle(true, keys=keys[0], keys_of_second=keys[1]).ok
+    assert check_bundle(bundle).ok, "whoever compares no key believes it"
+    assert made_up.public_key in " ".join(check_bundle(bundle).fingerprints)
+    assert not check_bundle(bundle, keys=keys[0]).ok
+    assert not check_bundle(bundle, keys=keys[0], keys_of_second=keys[1]).ok
 
 
 def test_linked_decisions_are_sent_to_both(both: TwoHolders, tmp_path: Path) -> None:
