@@ -413,10 +413,10 @@ def _threshold_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
             said("Meets, fails, undecided"),
             said(
                 "A verdict about {rule} says “meets” or “fails” only if the whole {level} interval of the people "
-                "in the register lies on one side of it. Otherwise the audit says “undecided”: the privacy noise "
-                "is too large for a verdict. “Undecided” does not clear anybody and does not accuse anybody. The "
-                "same request returns the same answer. Only a larger ε, or a second draw, which is charged, adds "
-                "information.",
+                "in the register lies on one side of the threshold. Otherwise the audit says “undecided”: the "
+                "privacy noise is too large for a verdict. “Undecided” does not clear anybody and does not accuse "
+                "anybody. The same request returns the same answer. Only a larger ε, or a second draw, which is "
+                "charged, adds information.",
                 rule=listed((threshold_name(threshold, metric) for metric, threshold in named.items()), "or"),
                 level=level,
             ),
