@@ -38,6 +38,27 @@ BLOCK_BUGS: Final = (
         (f"{_TESTS}::test_a_person_stays_in_their_blocks_for_ever",),
     ),
     Bug(
+        "whoever may load asks about one person after another",
+        (
+            Edit(
+                _LOADS, "_require_few_refusals", "len(recent) >= REFUSED_PER_DAY", "len(recent) > 10 * REFUSED_PER_DAY"
+            ),
+        ),
+        (f"{_TESTS}::test_few_loads_are_refused_within_a_day",),
+    ),
+    Bug(
+        "one person loses the delta of the block that loses most epsilon",
+        (
+            Edit(
+                "shared/contract/blocks.py",
+                "ChargedBlocks.person_loss",
+                '(self._largest(name) for name in ("epsilon_nano", "delta_nano"))',
+                '(self._largest("epsilon_nano"), first.delta_nano)',
+            ),
+        ),
+        (f"{_UNIT}::test_one_person_loses_the_largest_delta_too",),
+    ),
+    Bug(
         "a charge to a range of blocks is not seen above it",
         (
             Edit(

@@ -136,11 +136,24 @@ class ChargedBlocks(ContractModel):
 
     @property
     def person_loss(self) -> Loss:
-        """What one person loses at most: the sum of the largest losses of as many blocks as a person may be in."""
-        left, total = self.per_person_max, NO_LOSS
-        for one in sorted(self.charged, key=lambda one: _size(one.loss), reverse=True):
-            taken = min(left, one.blocks)
-            total, left = total + one.loss * taken, left - taken
+        """What one person loses at most: the largest losses of as many blocks as a person may be in, added up.
+
+        ε and δ each: the blocks that lose most of one may not be those that lose most of the other.
+        """
+        if not self.charged:
+            return NO_LOSS
+        first = self.charged[0].loss
+        epsilon, delta = (self._largest(name) for name in ("epsilon_nano", "delta_nano"))
+        if first.rho_nano is None:
+            return Loss(epsilon, delta)
+        return Loss.of_rho(self._largest("rho_nano"), first.delta_nano)
+
+    def _largest(self, amount: str) -> int:
+        """The sum of the largest amounts of as many blocks as a person may be in."""
+        left, total = self.per_person_max, 0
+        for nano, blocks in sorted(((getattr(one.loss, amount), one.blocks) for one in self.charged), reverse=True):
+            taken = min(left, blocks)
+            total, left = total + nano * taken, left - taken
         return total
 
 
@@ -179,10 +192,6 @@ class BlockBalances(ContractModel):
 
 def _range_words(first: BlockValue, last: BlockValue) -> str:
     return str(first) if first == last else f"{first} – {last}"
-
-
-def _size(loss: Loss) -> tuple[int, int]:
-    return (loss.epsilon_nano if loss.rho_nano is None else loss.rho_nano), loss.delta_nano
 
 
 def largest(losses: Sequence[BlockLoss], nothing: Loss) -> Loss:

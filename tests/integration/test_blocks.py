@@ -5,6 +5,7 @@ import sqlite3
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,28 @@ def test_a_person_stays_in_their_blocks_for_ever(sqlite_holder: TestedHolder) ->
     assert len(listed) == 2
     assert [path.read_text().splitlines()[1:] for path in listed] == [["11"], ["11"]]
     assert all(path.stat().st_mode & 0o077 == 0 for path in listed)
+
+
+def test_few_loads_are_refused_within_a_day(sqlite_holder: TestedHolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of one record asks in which block one person was: after five refusals nothing is compared for a day."""
+    holder = opened(sqlite_holder)
+    assert holder.admin("PUT", "/datasets/others", json={**DECLARATION, "population": "loans"}).status_code == 200
+    assert holder.admin("PUT", "/datasets/apart", json=DECLARATION).status_code == 200
+
+    def guessed(month: int, dataset: str = "others", person: str = "p7-0") -> int:
+        content = f"id,month,granted,sex\n{person},{MONTHS[month]},true,Male\n".encode()
+        return holder.load(content, dataset).status_code
+
+    answers = [guessed(month) for month in range(5)]
+    afterwards = [guessed(5), guessed(7), guessed(0, "loans"), guessed(0, person="new")]
+    elsewhere = guessed(0, "apart")
+    later = holder.holder.store.clock() + timedelta(days=1, seconds=1)
+    monkeypatch.setattr(holder.holder.store, "clock", lambda: later)
+
+    assert answers == [422] * 5
+    assert afterwards == [409] * 4  # the same for who was in that block, in another, or never there
+    assert elsewhere == 200
+    assert guessed(7) == 200
 
 
 def test_two_blocks_for_one_person(sqlite_holder: TestedHolder) -> None:
@@ -332,6 +355,17 @@ def test_aggregate_tables_have_blocks_by_the_administrators_word(sqlite_holder: 
     assert [sqlite_holder.release(audit(month, epsilon="1"), dataset="loans").status_code for month in (0, 1)] == [
         201
     ] * 2
+
+
+def test_a_table_may_get_keys_before_any_charge(sqlite_holder: TestedHolder) -> None:
+    """Aggregate records leave no blocks of people, so keyed ones after them are compared with keyed ones alone."""
+    holder = opened(sqlite_holder, load=False, person_key=None, people="number")
+    assert holder.load(b"number,month,granted,sex\n20,2026-01,true,Male\n", "loans").status_code == 200
+    assert holder.admin("PUT", "/datasets/loans", json=DECLARATION).status_code == 200
+
+    assert holder.load(loans(0), "loans").status_code == 200
+    assert holder.load(loans(0, again="p1-0,2026-03,true,Male\n"), "loans").status_code == 200
+    assert holder.load(loans(0, again="p1-0,2026-04,true,Male\n"), "loans").status_code == 422
 
 
 def test_people_read_that_losses_are_by_block(sqlite_holder: TestedHolder, tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 It compares the new records with everybody who was ever loaded into any dataset of the population, so whether a load is
 refused says something about earlier records. The caller learns that alone. Which records it was is written to a file on
-the holder's own machine: an administrator who may load is no oracle for who was in which block.
+the holder's own machine. A file of one record asks about one person, so few loads about a population are refused within
+a day; then no file is compared. What a successful load says costs an entry.
 """
 
 import os
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,12 @@ from holder_service.services.ledger.store import LedgerStore
 from holder_service.storage import datasets
 from holder_service.storage.datasets import Dataset
 
+REFUSED_PER_DAY: Final = 5
+"""As many loads about one population are refused within a day for the blocks that people were in."""
+SAVED_MAX: Final = 20
+"""Files of refused loads about one population; the oldest are removed, and no other population's."""
 _LISTED_MAX: Final = 100_000
+_TIME: Final = "%Y%m%dT%H%M%S"
 
 
 def join(
@@ -35,18 +41,19 @@ def join(
 
     Raises:
         InvalidRecords: Somebody would be in too many blocks.
-        Conflict: The blocks of earlier records are not here, so nobody can tell.
+        Conflict: The blocks of earlier records are not here, so nobody can tell; or too many loads were refused.
     """
     domain = dataset.blocks
     if domain is None or dataset.schema.is_aggregate:
         return
     with store.database.read() as connection:
         loaded = [one for one in datasets.every(connection, population=dataset.population) if one.version_last > 0]
+    _require_few_refusals(files, dataset.population, store.clock())
     paths: dict[str, Path] = {}
     for one in loaded:
+        if one.people_file is None:
+            continue  # only aggregate tables: that their people are in no other block is the administrator's word
         path = files.blocks_of(one.people_file)
-        if path is None and one.schema.is_aggregate:
-            continue  # that its people are in no other block is the administrator's word
         if path is None:
             raise Conflict(
                 f"The holder's file that says in which blocks the people of dataset {one.name!r} were is missing, so "
@@ -67,6 +74,29 @@ def join(
         ) from None
 
 
+def _require_few_refusals(files: RecordFiles, population: str, now: datetime) -> None:
+    """Refuse to compare records with earlier ones where that was refused too often within a day.
+
+    Raises:
+        Conflict: It was.
+    """
+    since = f"{now - timedelta(days=1):{_TIME}}"
+    recent = [path for path in _refused(files, population) if path.name >= since]
+    if len(recent) >= REFUSED_PER_DAY:
+        raise Conflict(
+            f"{REFUSED_PER_DAY} loads into population {population!r} were refused within a day because of the blocks "
+            "that people were in before, the maximum. Each refusal says something about earlier records. Correct the "
+            "file: its records are listed in the folder `refused-loads` of the holder's home. Load it tomorrow, or "
+            "remove that folder's files. Nothing was loaded."
+        )
+
+
+def _refused(files: RecordFiles, population: str) -> list[Path]:
+    """Return the files of refused loads into a population, oldest first."""
+    found = files.refused.glob("*-*-*.txt")
+    return sorted(path for path in found if path.name.removesuffix(".txt").split("-", 2)[2] == population)
+
+
 def _list_records(files: RecordFiles, dataset: Dataset, refused: TooManyBlocks, now: datetime) -> None:
     """Write which records of a file were refused, for the holder's own machine; no key and no value is in it."""
     files.refused.mkdir(mode=0o700, exist_ok=True)
@@ -80,6 +110,8 @@ def _list_records(files: RecordFiles, dataset: Dataset, refused: TooManyBlocks, 
         *(f"{int(record) + 1}\n" for record in records[:_LISTED_MAX]),
         *([f"and {len(records) - _LISTED_MAX} more\n"] if len(records) > _LISTED_MAX else []),
     ]
-    name = f"{now:%Y%m%dT%H%M%S}-{os.urandom(4).hex()}.txt"
+    name = f"{now:{_TIME}}-{os.urandom(4).hex()}-{dataset.population}.txt"
     with durable_file(files.refused / name) as file:
         file.write("".join(text).encode())
+    for path in _refused(files, dataset.population)[:-SAVED_MAX]:
+        path.unlink(missing_ok=True)

@@ -103,6 +103,18 @@ def test_one_person_loses_the_largest_blocks_that_they_may_be_in() -> None:
     assert [lost(most) for most in (1, 2, 3, 20)] == [Loss(3), Loss(5), Loss(7), Loss(19)]
 
 
+def test_one_person_loses_the_largest_delta_too() -> None:
+    """The block that loses most ε is not the one that loses most δ; in ρ its sum is read at the same δ."""
+
+    def lost(*losses: Loss) -> Loss:
+        charged = tuple(BlockCharge(first=n, last=n, blocks=1, loss=loss) for n, loss in enumerate(losses))
+        return ChargedBlocks(column="month", per_person_max=1, charged=charged).person_loss
+
+    assert lost(Loss(5), Loss(4, 1)) == Loss(5, 1)
+    assert lost(Loss.of_rho(5), Loss.of_rho(7)) == Loss.of_rho(7)
+    assert lost() == Loss(0)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
