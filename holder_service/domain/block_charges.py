@@ -41,7 +41,7 @@ def block_losses(
         What blocks lose that lose anything, in ascending ranges, those of equal loss that touch as one.
 
     Raises:
-        TooLarge: There are more ranges than a request may be charged different losses for.
+        TooLarge: There are more ranges than a request may be charged for.
     """
     starts: defaultdict[int, list[int]] = defaultdict(list)
     ends: defaultdict[int, list[int]] = defaultdict(list)
@@ -70,7 +70,7 @@ def block_losses(
         else:
             losses.append(BlockLoss(edge, following - 1, loss))
         if len(losses) > limits.BLOCK_RANGES_PER_REQUEST_MAX:
-            raise TooLarge(what="ranges of blocks with different losses", limit=limits.BLOCK_RANGES_PER_REQUEST_MAX)
+            raise TooLarge(what="separate ranges of blocks", limit=limits.BLOCK_RANGES_PER_REQUEST_MAX)
     return tuple(losses)
 
 

@@ -69,8 +69,8 @@ CATEGORIES_PER_COLUMN_MAX: Final = 10_000
 BLOCKS_MAX: Final = 10_000
 """The most blocks of people that a column may declare."""
 BLOCKS_PER_PERSON_MAX: Final = 1000
-BLOCK_RANGES_PER_REQUEST_MAX: Final = 256
-"""The most ranges of blocks that a request may be charged different losses for."""
+BLOCK_RANGES_PER_REQUEST_MAX: Final = 32
+"""The most separate ranges of blocks that a request may be charged for: each is looked up under the ledger's lock."""
 BANDS_PER_COLUMN_MAX: Final = 100
 """Of a sensitive column of numbers, without that of missing values."""
 APPROVAL_DAYS_DEFAULT: Final = 14

@@ -20,6 +20,8 @@ from shared.contract.schema import Column, Schema
 from shared.kinds.plans import Plan
 from shared.privacy.amounts import Loss
 from shared.privacy.charges import SUM
+from shared.wire import limits
+from shared.wire.problems import TooLarge
 
 SCHEMA = Schema(
     person_key="id",
@@ -63,6 +65,20 @@ def test_overlapping_cells_cost_where_they_overlap() -> None:
     """A block pays for as many classes as have a cell for it."""
     overlapping = [compared("month", "in", [202601, 202602])], [compared("x", "le", 4), compared("month", "eq", 202602)]
     assert priced(*overlapping) == [(202601, 202601, 10**8), (202602, 202602, 2 * 10**8)]
+
+
+def test_few_separate_ranges_are_charged_by_one_request() -> None:
+    """Each range is looked up under the ledger's lock, so a request about every other block is refused."""
+    column = {"name": "month", "type": "integer", "minimum": 0, "maximum": 9999}
+    schema = SCHEMA.model_copy(update={"columns": (Column.model_validate(column), *SCHEMA.columns[1:])})
+    limit = limits.BLOCK_RANGES_PER_REQUEST_MAX
+
+    def about(blocks: int) -> list[tuple[int, int, int]]:
+        return priced([compared("month", "in", [2 * block for block in range(blocks)])], schema=schema)
+
+    assert len(about(limit)) == limit
+    with pytest.raises(TooLarge, match="ranges of blocks"):
+        about(limit + 1)
 
 
 def test_a_tree_says_what_every_block_lost() -> None:
