@@ -82,6 +82,7 @@ class AuditData:
     level_by_itself: str
     sensitive: tuple[str, ...]
     direct_use: str
+    shared: bool
     sections: tuple[MetricSection, ...]
     strata: StrataData | None
     chain: ChainData | None
@@ -131,6 +132,7 @@ def audit_data(finding: Finding) -> AuditData:
         level_by_itself=prose.level_by_itself(finding),
         sensitive=sensitive_words(finding.question),
         direct_use=direct_use_words(finding),
+        shared=finding.stored.second is not None,
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
         strata=strata_data(finding),
         chain=chain_data(finding),
@@ -293,7 +295,11 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
             said("This audit cost"),
             said("nothing; the saved answer cost {loss} when it was made", loss=charge_words(release)),
         )
-    facts = [cost, Fact(said("Left of the budget"), left)]
+    of_first = finding.stored.second is not None
+    facts = [
+        cost,
+        Fact(said("Left of the budget at the first holder") if of_first else said("Left of the budget"), left),
+    ]
     if finding.stored.others:
         before = sum((other.release.charge for other in finding.stored.others), NO_LOSS)
         facts.append(

@@ -33,6 +33,7 @@ from auditor_client.report.widths import WidthCurve, planned_curve, width_words
 from auditor_client.text import amounts_words, loss_words
 from shared.contract.datasets import Budget
 from shared.kinds.plans import Quote
+from shared.privacy.noise import AdditiveNoise, Noise, of_two_holders
 from shared.wire.wording import figure, joined, listed, said, said_of, sentence
 
 _MOSTLY: Final = 0.5
@@ -194,7 +195,9 @@ def plan_data(
             *([] if forecast.reading.rule is None else [Fact(said("Judged"), judged_fact(forecast.reading.rule))]),
             Fact(said("Strategy"), question.strategy),
             *(
-                Fact(said("Noise on each count of {batch}", batch=batch.name), noise_words(batch.noise))
+                Fact(
+                    said("Noise on each count of {batch}", batch=batch.name), noise_words(_counted(batch.noise, quote))
+                )
                 for batch in quote.batches
             ),
         ),
@@ -253,7 +256,12 @@ def _price(quote: Quote, budget: Budget) -> str:
             "at most {charge} about people of {blocks}; {left} is left there",
             charge=loss_words(quote.charge), blocks=quote.blocks.words, left=loss_words(budget.left),
         )  # fmt: skip
-    return said("{charge}; {left} is left", charge=loss_words(quote.charge), left=loss_words(budget.left))
+    return said("{charge}; {left} is left", charge=charge_words(quote), left=loss_words(budget.left))
+
+
+def _counted(noise: Noise, quote: Quote) -> Noise:
+    """Return the noise that figures will rest on: of two holders who share a register, that of both."""
+    return of_two_holders(noise) if quote.shares is not None and isinstance(noise, AdditiveNoise) else noise
 
 
 def _supposed(forecast: Forecast) -> str:

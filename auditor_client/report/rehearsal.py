@@ -44,7 +44,9 @@ def rehearsal_line(rehearsal: Rehearsal) -> str:
 
 
 def charge_words(answer: AnswerToRequest | QuoteBase) -> str:
-    """What is charged for something; of a rehearsal that it is nothing, and what the same costs about real people."""
+    """Return what is charged, by each holder; of a rehearsal nothing, and what the same costs about real people."""
     if answer.rehearsal is None:
-        return loss_words(answer.charge)
+        loss = loss_words(answer.charge)
+        shared = getattr(answer, "shares", None) is not None
+        return said("{loss} at each of the two holders", loss=loss) if shared else loss
     return said("nothing, as a rehearsal; about real people it would cost {loss}", loss=loss_words(answer.price))

@@ -96,6 +96,10 @@ def test_the_page_says_that_neither_has_anybodys_sex_in_four_languages(both: Two
 
     for language, words in SAID.items():
         assert words in result.to_html(language=language), language
+    page = " ".join(result.to_html().split())
+    assert "Neither holder knows these values" in page
+    assert "Only the holder knows" not in page
+    assert "ε = 1 at each of the two holders" in page
     document = json.loads(result.to_json())
     assert document["release"]["shares"]["party"] == 1
     assert document["second_release"]["shares"]["party"] == 2
@@ -141,9 +145,7 @@ def test_kept_halves_are_read_again_and_a_bundle_verifies_offline(both: TwoHolde
         assert not check_bundle(tmp_path / "changed.zip").ok, begins
 
 
-def test_a_second_half_that_somebody_else_signed_needs_the_second_holders_keys(
-    both: TwoHolders, tmp_path: Path
-) -> None:
+def test_a_second_half_that_somebody_else_signed_is_found(both: TwoHolders, tmp_path: Path) -> None:
     """Whoever writes a bundle signs a second half that they made up, beside the first holder's true one."""
     keys = [tmp_path / "first.json", tmp_path / "second.json"]
     for holder, file in zip(both, keys, strict=True):
@@ -189,6 +191,8 @@ def test_a_forecast_simulates_the_noise_of_both(both: TwoHolders, tmp_path: Path
         planned = auditor.plan(OLD, NAME, "origin", "1", people=300)
 
     assert planned.quote.shares is not None
+    assert "of two holders together, each discrete Laplace of scale 2:" in planned.to_html()
+    assert "ε = 1 at each of the two holders" in planned.to_html()
     assert spent(both) == before
 
 
