@@ -35,9 +35,9 @@ class Table:
 
     def to_html(self) -> str:
         """For a notebook, which has styles for tables; every text is escaped."""
-        said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
+        paragraphs = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
         rows = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in self.rows)
-        return f"{said}<table><thead><tr>{_cells(self.columns, 'th')}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"{paragraphs}<table><thead><tr>{_cells(self.columns, 'th')}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _public_number(dataset: DatasetDescription) -> str:
@@ -83,9 +83,9 @@ def _account_rows(account: Budget) -> Iterator[tuple[str, ...]]:
     if account.blocks is None:
         yield account.auditor, name, *map(loss_words, (account.limit, account.spent, account.left)), end
         return
-    for one in account.blocks.balances:
-        about = f"{name}, {account.blocks.column} {one.words}"
-        yield account.auditor, about, *map(loss_words, (account.limit, one.spent, one.spendable)), end
+    for balance in account.blocks.balances:
+        about = f"{name}, {account.blocks.column} {balance.words}"
+        yield account.auditor, about, *map(loss_words, (account.limit, balance.spent, balance.spendable)), end
     if account.blocks.more:
         yield account.auditor, f"{name}, older blocks", loss_words(account.limit), "", "", end
 
@@ -95,21 +95,21 @@ def budget_notices(account: Budget, now: datetime) -> tuple[str, ...]:
     end, people = account.expires, f"the people of {account.population}"
     if account.rehearsal_of is not None or has_ended(account, now):
         return ()
-    thresholds, found = Thresholds(), []
+    thresholds, notices = Thresholds(), []
     # With blocks of people, what is spent is the most of any block; the others have more left.
     if account.blocks is None and (share := thresholds.reached(account.spent, account.limit)):
         percent, amount = share
         much = f"All of the {amount}" if percent >= 100 else f"{percent} % of the {amount}"
-        found.append(
+        notices.append(
             f"{much} granted to you about {people} is spent; {loss_words(account.left)} can be spent. If you need "
             "more, ask the holder's administrator in time."
         )
     if end is not None and thresholds.since(end, now) is not None:
-        found.append(
+        notices.append(
             f"Your budget about {people} ends on {end:%Y-%m-%d %H:%M} UTC: ask before, or have it prolonged. Watches "
             "are not answered afterwards."
         )
-    return tuple(found)
+    return tuple(notices)
 
 
 def has_ended(account: Budget, now: datetime) -> bool:

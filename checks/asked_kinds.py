@@ -103,7 +103,7 @@ def numbered_blocks(number: int, *, epsilon: str = "0.001") -> dict[str, Any]:
     if number % 4 < len(values):
         block = {"column": "education", "op": "eq", "value": values[number % 4]}
         for cell in body["batches"][0]["cells"]:
-            cell["all_of"] = [block, *(one for one in cell["all_of"] if one["column"] != "education")]
+            cell["all_of"] = [block, *(predicate for predicate in cell["all_of"] if predicate["column"] != "education")]
     return body
 
 

@@ -64,9 +64,9 @@ def allocations(people: int, groups: int) -> Counts:
     if groups == 1:
         return np.array([[people]])
     parts = [
-        np.column_stack([np.full(len(rest), first), rest])
+        np.column_stack([np.full(len(remaining), first), remaining])
         for first in range(people + 1)
-        for rest in (allocations(people - first, groups - 1),)
+        for remaining in (allocations(people - first, groups - 1),)
     ]
     return np.concatenate(parts)
 
@@ -74,7 +74,7 @@ def allocations(people: int, groups: int) -> Counts:
 def brute_force(accepted: Counts, refused: Counts, unknown: tuple[int, int]) -> tuple[float, ...]:
     """The worst and the best ratio, odds ratio and difference over all allocations; NaN where there is none."""
     groups = len(accepted)
-    people = [known + allocations(more, groups) for known, more in zip((accepted, refused), unknown, strict=True)]
+    people = [counts + allocations(more, groups) for counts, more in zip((accepted, refused), unknown, strict=True)]
     first, second = people[0][:, None, :], people[1][None, :, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = first / (first + second)
@@ -90,14 +90,14 @@ def brute_force(accepted: Counts, refused: Counts, unknown: tuple[int, int]) -> 
 def register_of(accepted: Counts, refused: Counts, unknown: tuple[int, int]) -> Register:
     """One block of groups that are all judged."""
     groups, (more, less) = len(accepted), (np.array([[float(people)]]) for people in unknown)
-    known = accepted[:, None].astype(float), refused[:, None].astype(float)
-    return Register(known[0], known[1], more, less, (0,) * groups, tuple(range(groups)))
+    known_people = accepted[:, None].astype(float), refused[:, None].astype(float)
+    return Register(known_people[0], known_people[1], more, less, (0,) * groups, tuple(range(groups)))
 
 
-def ends_of(found: Bounds) -> tuple[float, ...]:
+def ends_of(limits: Bounds) -> tuple[float, ...]:
     """The ends in the order of `brute_force`."""
-    worst = found.ratio_worst, found.odds_worst, found.difference_worst
-    return tuple(float(end[0]) for end in (*worst, found.ratio_best, found.odds_best, found.difference_best))
+    worst = limits.ratio_worst, limits.odds_worst, limits.difference_worst
+    return tuple(float(end[0]) for end in (*worst, limits.ratio_best, limits.odds_best, limits.difference_best))
 
 
 def small_registers(groups: int, people: int) -> Iterator[tuple[Counts, Counts, tuple[int, int]]]:
@@ -105,13 +105,13 @@ def small_registers(groups: int, people: int) -> Iterator[tuple[Counts, Counts, 
     for size, unknown in itertools.product(range(1, people + 1), repeat=2):
         if unknown > size:
             continue
-        for known in groups_in_order(groups, size - unknown):
-            array = np.array(known)
+        for division in groups_in_order(groups, size - unknown):
+            array = np.array(division)
             for accepted in range(unknown + 1):
                 yield array[:, 0], array[:, 1], (accepted, unknown - accepted)
 
 
-def groups_in_order(groups: int, people: int, most: tuple[int, int] | None = None) -> Iterator[list[tuple[int, int]]]:
+def groups_in_order(groups: int, people: int, last: tuple[int, int] | None = None) -> Iterator[list[tuple[int, int]]]:
     """People divided among groups and outcomes, each group no later in the order of pairs than the one before."""
     if groups == 0:
         if people == 0:
@@ -119,20 +119,20 @@ def groups_in_order(groups: int, people: int, most: tuple[int, int] | None = Non
         return
     for accepted, refused in itertools.product(range(people + 1), repeat=2):
         pair = accepted, refused
-        if sum(pair) <= people and (most is None or pair <= most):
-            yield from ([pair, *rest] for rest in groups_in_order(groups - 1, people - sum(pair), pair))
+        if sum(pair) <= people and (last is None or pair <= last):
+            yield from ([pair, *following] for following in groups_in_order(groups - 1, people - sum(pair), pair))
 
 
 def differing(groups: int, people: int) -> tuple[int, list[str]]:
     """How many small registers there are, and those whose bounds differ from brute force."""
-    number, found = 0, []
+    number, differences = 0, []
     for accepted, refused, unknown in small_registers(groups, people):
         number += 1
         expected = brute_force(accepted, refused, unknown)
         ends = ends_of(sharp_bounds(register_of(accepted, refused, unknown)))
         if not np.allclose(ends, expected, rtol=0, atol=CLOSE, equal_nan=True):
-            found.append(f"{accepted} {refused} {unknown}: {ends}, not {expected}")
-    return number, found
+            differences.append(f"{accepted} {refused} {unknown}: {ends}, not {expected}")
+    return number, differences
 
 
 # Coverage
@@ -174,8 +174,8 @@ class Result:
     def fails(self) -> bool:
         """Whether an interval holds too seldom, or a verdict is wrong too often, by more than chance."""
         few = any(
-            stats.binom.cdf(held, self.runs, LEVEL) < CHANCE
-            for held in (self.ratio, self.difference, self.truth, self.within)
+            stats.binom.cdf(number, self.runs, LEVEL) < CHANCE
+            for number in (self.ratio, self.difference, self.truth, self.within)
         )
         return few or bool(stats.binom.sf(self.wrong - 1, self.runs, WRONG_MAX) < CHANCE)
 
@@ -207,11 +207,11 @@ def hide(counts: Counts, case: Case, rng: np.random.Generator) -> Counts:
     return hidden
 
 
-def true_factor(known: Counts, hidden: Counts) -> float:
+def true_factor(known_people: Counts, hidden: Counts) -> float:
     """The smallest factor in odds by which the hidden differ from the known; infinite where no factor says it."""
     factors = [1.0]
-    for outcome, group in itertools.product(range(2), range(len(known))):
-        of_known, of_hidden = known[:, outcome], hidden[:, outcome]
+    for outcome, group in itertools.product(range(2), range(len(known_people))):
+        of_known, of_hidden = known_people[:, outcome], hidden[:, outcome]
         parts = of_hidden[group], of_hidden.sum() - of_hidden[group], of_known[group], of_known.sum() - of_known[group]
         if of_hidden.sum() == 0:
             continue
@@ -241,30 +241,30 @@ def measured(case: Case, run: int) -> tuple[Measurement, Counts, Counts]:
 def checked(task: tuple[Case, int]) -> Result:
     """What held in the runs of a case."""
     case, runs = task
-    held = np.zeros(8, dtype=int)
+    numbers = np.zeros(8, dtype=int)
     for run in range(runs):
-        held += _held(case, run)
-    return Result(case, runs, *held.tolist())
+        numbers += _held(case, run)
+    return Result(case, runs, *numbers.tolist())
 
 
 def _held(case: Case, run: int) -> NDArray[np.int64]:
-    measurement, known, hidden = measured(case, run)
+    measurement, known_people, hidden = measured(case, run)
     # Draws of an order of their own for each run: else all runs would share the errors of one order.
     drawing = Drawing(number=1024, seed=run)
     people = unknown_people([measurement], "bounds", LEVEL, drawing)
     if people is None:
         raise AssertionError("Bounds that are asked for are made.")
     alone = estimate_parity(measurement, level=LEVEL, drawing=drawing, but=people.groups)
-    found = people.sets()
-    ratio, difference = found.estimates(math.inf)
-    within, _ = found.estimates(true_factor(known, hidden))
+    sets_of_people = people.sets()
+    ratio, difference = sets_of_people.estimates(math.inf)
+    within, _ = sets_of_people.estimates(true_factor(known_people, hidden))
     verdict, adverse = ratio.against(THRESHOLD), case.kind.adverse
     side = slice(None, None, -1) if adverse else slice(None)
-    (accepted, refused), (more, less) = known[:, side].T, hidden[:, side].sum(axis=0).tolist()
+    (accepted, refused), (more, less) = known_people[:, side].T, hidden[:, side].sum(axis=0).tolist()
     register = register_of(accepted, refused, (more, less))
-    sets, truth = bounds(register), _true_ratio(known[:, side] + hidden[:, side])
+    sets, truth = bounds(register), _true_ratio(known_people[:, side] + hidden[:, side])
     true_verdict = Verdict.MEETS if truth >= THRESHOLD else Verdict.FAILS
-    given = verdict is not Verdict.UNDECIDED
+    is_decided = verdict is not Verdict.UNDECIDED
     of_known = alone.ratio.reciprocal() if adverse else alone.ratio
     return np.array(
         [
@@ -273,9 +273,9 @@ def _held(case: Case, run: int) -> NDArray[np.int64]:
             _holds_set(ratio, truth, truth),
             of_known.low - CLOSE <= truth <= of_known.high + CLOSE,
             _holds_set(within, truth, truth),
-            given,
-            given and verdict is not true_verdict,
-            not given and ratio.reaches_across(THRESHOLD),
+            is_decided,
+            is_decided and verdict is not true_verdict,
+            not is_decided and ratio.reaches_across(THRESHOLD),
         ],
         dtype=np.int64,
     )
@@ -286,8 +286,8 @@ def _true_ratio(counts: Counts) -> float:
     return float(rates.min() / rates.max())
 
 
-def _holds_set(found: SetEstimate, least: float, most: float) -> bool:
-    return bool(found.low <= least + CLOSE and most - CLOSE <= found.high)
+def _holds_set(estimate: SetEstimate, low: float, high: float) -> bool:
+    return bool(estimate.low <= low + CLOSE and high - CLOSE <= estimate.high)
 
 
 def cases() -> Iterator[Case]:
@@ -314,10 +314,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = False
     if options.only != "coverage":
         for groups in range(2, 6):
-            number, found = differing(groups, options.people)
-            print(f"{groups} groups, at most {options.people} people: {number} registers, {len(found)} differ")
-            print(*found[:5], sep="\n", end="\n" if found else "")
-            failed |= bool(found)
+            number, differences = differing(groups, options.people)
+            print(f"{groups} groups, at most {options.people} people: {number} registers, {len(differences)} differ")
+            print(*differences[:5], sep="\n", end="\n" if differences else "")
+            failed |= bool(differences)
     if options.only != "brute":
         heads = ("ratio", "differ.", "truth", "within Γ", "known", "given", "wrong", "unknown")
         print(f"{'':52}{''.join(f'{head:>8}' for head in heads)}")

@@ -33,11 +33,12 @@ class GroupTotals(BaseModel):
 
     def model_post_init(self, _: Any) -> None:
         """Check the ranges."""
-        if all(one == UNKNOWN for one in self.people):
+        if all(bounds == UNKNOWN for bounds in self.people):
             raise QuestionRefused(
                 "The group totals (`group_totals`) are empty. Give the total of at least one group, or leave them out."
             )
-        if not all(0 <= least <= (COUNT_MAX if most is None else most) <= COUNT_MAX for least, most in self.people):
+        ends = [(low, COUNT_MAX if high is None else high) for low, high in self.people]
+        if not all(0 <= low <= high <= COUNT_MAX for low, high in ends):
             raise QuestionRefused(
                 "A group's total must be zero people or more, and its lower bound at most its upper bound."
             )
@@ -45,7 +46,7 @@ class GroupTotals(BaseModel):
     @property
     def bounds(self) -> SizeBounds:
         """The same for estimates."""
-        mosts = tuple(COUNT_MAX if most is None else most for _, most in self.people)
+        mosts = tuple(COUNT_MAX if maximum is None else maximum for _, maximum in self.people)
         return SizeBounds(tuple(least for least, _ in self.people), mosts)
 
     def as_recorded(self, groups: Sequence[Group]) -> bool:
@@ -66,7 +67,7 @@ class GroupTotals(BaseModel):
     def exact_of_declared(self, groups: Sequence[Group]) -> tuple[int, ...] | None:
         """The totals of all groups without a missing value; None where one is not known exactly."""
         declared = [people for group, people in zip(groups, self.people, strict=True) if None not in group]
-        exact = tuple(least for least, most in declared if least == most)
+        exact = tuple(minimum for minimum, maximum in declared if minimum == maximum)
         return exact if len(exact) == len(declared) else None
 
     def assumed(self, assumption: Assumption) -> Assumption:
@@ -75,8 +76,8 @@ class GroupTotals(BaseModel):
         if len(shares) != len(self.people):
             return assumption  # which is refused where it is used
         sizes = tuple(
-            max(assumption.supposed_people * share / sum(shares), least) if most is None else (least + most) / 2
-            for (least, most), share in zip(self.people, shares, strict=True)
+            max(assumption.supposed_people * share / sum(shares), low) if high is None else (low + high) / 2
+            for (low, high), share in zip(self.people, shares, strict=True)
         )
         if sum(sizes) < 1:
             return assumption
@@ -92,5 +93,5 @@ class GroupTotals(BaseModel):
 
 
 def _together(parts: Sequence[Range]) -> Range:
-    mosts = [most for _, most in parts if most is not None]
+    mosts = [maximum for _, maximum in parts if maximum is not None]
     return sum(least for least, _ in parts), sum(mosts) if len(mosts) == len(parts) else None

@@ -247,9 +247,10 @@ class TrainingAsking:
         fields = {kind: _of_fields(kind, keywords) for kind in kinds}
         for name in keywords:
             if not any(name in of_kind for of_kind in fields.values()):
-                raise QuestionRefused(no_such("argument", name, [one for kind in kinds for one in kind.model_fields]))
-        for given, kind in ((request, TrainingRequest), (reading, Reading), (following, FollowingAudit)):
-            if given is not None and fields[kind]:
+                names = [field for kind in kinds for field in kind.model_fields]
+                raise QuestionRefused(no_such("argument", name, names))
+        for value, kind in ((request, TrainingRequest), (reading, Reading), (following, FollowingAudit)):
+            if value is not None and fields[kind]:
                 raise QuestionRefused(
                     f"{min(fields[kind])!r} is part of a value that was given whole: change it there."
                 )
@@ -325,13 +326,13 @@ def _require_bounded(request: AuditRequest, reading: Reading, own: OnHand) -> No
     """
     if reading.unknown != "bounds" and reading.unknown_odds is None:
         return
-    given = {
+    settings = {
         "by": request.by is not None,
         "chain": request.chain is not None,
         "edges": request.edges is not None,
         "bands": own.bands is not None,
     }
-    for name in (name for name, is_given in given.items() if is_given):
+    for name in (name for name, is_given in settings.items() if is_given):
         raise QuestionRefused(
             f"Bounds over the unknown (`unknown`, `unknown_odds`) do not combine with `{name}`: they are about one "
             "decision over everybody. Leave one of them out."

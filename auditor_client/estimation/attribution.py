@@ -161,9 +161,9 @@ def require_joint(measurement: Measurement, level: float) -> None:
     Raises:
         EstimationRefused: They are more.
     """
-    most = int(JOINT_DRAWS * (1 - level) / JOINT_DRAWS_A_RULE)
-    if measurement.favourable.cells > most:
-        raise EstimationRefused(caveats.too_many_shares(most))
+    rules_max = int(JOINT_DRAWS * (1 - level) / JOINT_DRAWS_A_RULE)
+    if measurement.favourable.cells > rules_max:
+        raise EstimationRefused(caveats.too_many_shares(rules_max))
 
 
 def _needed(prior: _Rates) -> FloatArray:
@@ -207,9 +207,9 @@ def flipped(measurement: Measurement, rule: int) -> Measurement:
         raise EstimationRefused("With that rule reversed the model would make one decision for everybody.")
     supports = measurement.supports
     if supports is not None:
-        known = np.array([*supports.favourable, *(() if everybody else supports.complement)])
-        others = supports.complement if everybody else tuple(known[~accepts].tolist())
-        supports = Supports(tuple(known[accepts].tolist()), others)
+        people_of_rules = np.array([*supports.favourable, *(() if everybody else supports.complement)])
+        complement_people = supports.complement if everybody else tuple(people_of_rules[~accepts].tolist())
+        supports = Supports(tuple(people_of_rules[accepts].tolist()), complement_people)
     return Measurement(
         groups=measurement.groups,
         favourable=NoisyCounts(cells[accepts], favourable.noise),

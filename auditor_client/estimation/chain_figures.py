@@ -169,24 +169,24 @@ def chain_figures(
     if not 0 < level < 1:
         raise ValueError("The level lies within (0, 1).")
     index = _reference(counts, reference)
-    drawn, answered = (
+    draws_table, answered = (
         _Table(_draws(counts, drawing), index),
         _Table(_nested(_cumulated(counts.counts)[..., None]), index),
     )
-    others = [group for group in range(len(counts.groups)) if group != index]
-    rows = _rows(drawn, others)
+    compared = [group for group in range(len(counts.groups)) if group != index]
+    rows = _rows(draws_table, compared)
     contradicting = _contradicting(counts, drawing)
     needed = [levels_needed(np.concatenate([figures.reshape(-1, figures.shape[-1]) for figures in rows]))]
     if contradicting is not None:
         needed.append(levels_needed(contradicting[1][None]))
     each = simultaneous_level(needed, level)
-    intervals = _Intervals(drawn, answered, each)
+    intervals = _Intervals(draws_table, answered, each)
     return ChainFigures(
         groups=counts.groups,
         people=tuple(intervals.people(0, group) for group in range(len(counts.groups))),
         steps=tuple(intervals.step(stage, number) for number, stage in enumerate(counts.stages)),
         reference=counts.groups[index],
-        comparisons=tuple(intervals.comparison(counts, group) for group in others),
+        comparisons=tuple(intervals.comparison(counts, group) for group in compared),
         level=level,
         contradicting=None if contradicting is None else _interval(*contradicting, each, Unit.PEOPLE),
     )
@@ -197,15 +197,15 @@ def chain_draws(counts: ChainCounts, drawing: Drawing = DRAWING) -> FloatArray:
     return _draws(counts, drawing)
 
 
-def _rows(drawn: _Table, others: list[int]) -> list[FloatArray]:
+def _rows(draws: _Table, compared: list[int]) -> list[FloatArray]:
     """Draws of all figures that get an interval, whose first axes are figures."""
     later = slice(1, None)  # the first step is the chain up to it
     return [
-        drawn.reached,
-        drawn.rates,
-        drawn.shares[later],
-        drawn.step_logs[:, others],
-        drawn.chain_logs[later, others],
+        draws.reached,
+        draws.rates,
+        draws.shares[later],
+        draws.step_logs[:, compared],
+        draws.chain_logs[later, compared],
     ]
 
 
@@ -234,8 +234,8 @@ class _Intervals:
     def comparison(self, counts: ChainCounts, group: int) -> ChainComparison:
         """One group against the reference."""
         steps, chain = (
-            [self._of(drawn, answered, number, group) for number in range(len(counts.stages))]
-            for drawn, answered in (
+            [self._of(draws, answered, number, group) for number in range(len(counts.stages))]
+            for draws, answered in (
                 (self.drawn.step_logs, self.answered.step_logs),
                 (self.drawn.chain_logs, self.answered.chain_logs),
             )
@@ -250,8 +250,8 @@ class _Intervals:
             _decisive(steps, chain[-1]),
         )
 
-    def _of(self, drawn: FloatArray, answered: FloatArray, row: int, group: int, unit: Unit = Unit.SHARE) -> Estimate:
-        return _interval(float(answered[row, group, 0]), drawn[row, group], self.level, unit)
+    def _of(self, draws: FloatArray, answered: FloatArray, row: int, group: int, unit: Unit = Unit.SHARE) -> Estimate:
+        return _interval(float(answered[row, group, 0]), draws[row, group], self.level, unit)
 
 
 def _interval(value: float, draws: FloatArray, level: float, unit: Unit = Unit.SHARE) -> Estimate:
@@ -285,8 +285,8 @@ def _decisive(steps: list[Estimate], chain: Estimate) -> int | None:
         return None
     ends = [(step.low, step.high) if sign > 0 else (-step.high, -step.low) for step in steps]
     for number, (low, _) in enumerate(ends):
-        others = [high for other, (_, high) in enumerate(ends) if other != number]
-        if low > 0 and all(low > high + _ROUNDING for high in others):
+        other_highs = [high for other, (_, high) in enumerate(ends) if other != number]
+        if low > 0 and all(low > high + _ROUNDING for high in other_highs):
             return number
     return None
 
@@ -328,8 +328,8 @@ def _contradicting(counts: ChainCounts, drawing: Drawing) -> tuple[float, FloatA
     number = max(drawing.number, DRAWS_MIN)
     noise = noise_sum(additive(counts.contradicting), answered.size)
     points = np.random.default_rng((drawing.seed, 8)).random(number)
-    drawn = np.maximum(int(answered.sum()) - noise.quantile(points), 0).astype(np.float64)
-    return float(max(int(answered.sum()), 0)), drawn
+    draws = np.maximum(int(answered.sum()) - noise.quantile(points), 0).astype(np.float64)
+    return float(max(int(answered.sum()), 0)), draws
 
 
 def _over(part: FloatArray, whole: FloatArray) -> FloatArray:

@@ -50,17 +50,17 @@ class SmallestFigure:
 
     def until(self, later: "SmallestFigure") -> Estimate:
         """Return what changes from this model's figure to that of another; undefined if either is."""
-        drawn = quantile_estimate(later.draws - self.draws, self.estimate.level)
-        if not (drawn.defined and self.estimate.defined and later.estimate.defined):
-            return Estimate(np.nan, np.nan, np.nan, drawn.level, drawn.method)
-        low, high = drawn.low - self.lean, drawn.high + later.lean
+        change = quantile_estimate(later.draws - self.draws, self.estimate.level)
+        if not (change.defined and self.estimate.defined and later.estimate.defined):
+            return Estimate(np.nan, np.nan, np.nan, change.level, change.method)
+        low, high = change.low - self.lean, change.high + later.lean
         if self.estimate.known and later.estimate.known:
             independent = change_of(later.estimate, self.estimate)
-            low, high = min(drawn.low, max(low, independent.low)), max(drawn.high, min(high, independent.high))
+            low, high = min(change.low, max(low, independent.low)), max(change.high, min(high, independent.high))
         else:
             low = min(low, later.estimate.low - self.estimate.high)
             high = max(high, later.estimate.high - self.estimate.low)
-        return Estimate(drawn.value, max(low, -1.0), min(high, 1.0), drawn.level, drawn.method)
+        return Estimate(change.value, max(low, -1.0), min(high, 1.0), change.level, change.method)
 
 
 def changes(first: FloatArray, second: FloatArray, level: float) -> tuple[Estimate, Estimate]:

@@ -49,7 +49,7 @@ def change_of(second: Estimate | None, first: Estimate | None, *, same_answer: b
         return Estimate(math.nan, math.nan, math.nan, 0.0, "none")
     value = second.value - first.value
     # Errors of one noise may add up in full, whichever way they go together.
-    together = (lambda one, other: one + other) if same_answer else math.hypot
+    together = (lambda first_error, other: first_error + other) if same_answer else math.hypot
     below = together(second.value - second.low, first.high - first.value)
     above = together(second.high - second.value, first.value - first.low)
     return Estimate(value, value - below, value + above, min(first.level, second.level), second.method)

@@ -114,10 +114,10 @@ def changed_figures(crossed: CrossedCounts, *, level: float, drawing: Drawing = 
     """
     rng = np.random.default_rng(drawing.seed)
     proposed = _proposed(crossed.cells, drawing.number, rng)
-    found = [list(_of_prior(crossed, proposed, weight, level, rng)) for weight in CELL_WEIGHTS]
+    figures_by_prior = [list(_of_prior(crossed, proposed, weight, level, rng)) for weight in CELL_WEIGHTS]
     return [
         ChangedFigures(*(sparse.hull(flat) for flat, sparse in zip(*figures, strict=True)))
-        for figures in zip(*found, strict=True)
+        for figures in zip(*figures_by_prior, strict=True)
     ]
 
 
@@ -149,8 +149,8 @@ def _rates(people: FloatArray, sides: Sides) -> FloatArray:
 def _proposed(cells: Sequence[AdditiveAnswers], number: int, rng: np.random.Generator) -> IntArray:
     """Draws of every cell by itself, shape (J, T, K, M): from its likelihood and its part of one person's worth."""
     groups = range(cells[0].answers.shape[1])
-    drawn = [[_drawn(cell, group, 1 / len(cells), number, rng) for group in groups] for cell in cells]
-    return np.array(drawn, dtype=np.int64).swapaxes(1, 2)
+    draws = [[_drawn(cell, group, 1 / len(cells), number, rng) for group in groups] for cell in cells]
+    return np.array(draws, dtype=np.int64).swapaxes(1, 2)
 
 
 def _drawn(cell: AdditiveAnswers, group: int, weight: float, number: int, rng: np.random.Generator) -> IntArray:
@@ -178,11 +178,11 @@ def _indices(log_mass: FloatArray, number: int, rng: np.random.Generator) -> Int
     points = (
         rng.permuted(np.tile(np.arange(number), (len(rows), 1)), axis=-1) + rng.random(rows.shape[:1])[:, None]
     ) / number
-    found = [
+    positions = [
         np.searchsorted(of_row, of_points * of_row[-1], side="right")
         for of_row, of_points in zip(cumulated, points, strict=True)
     ]
-    indices: IntArray = np.minimum(np.array(found, dtype=np.int64), rows.shape[-1] - 1).reshape(
+    indices: IntArray = np.minimum(np.array(positions, dtype=np.int64), rows.shape[-1] - 1).reshape(
         *log_mass.shape[:-1], number
     )
     return indices

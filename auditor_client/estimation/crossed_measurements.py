@@ -38,6 +38,6 @@ class CrossedMeasurement:
 
     def without(self, groups: Collection[Group]) -> "CrossedMeasurement":
         """The same of the other groups alone."""
-        kept = [index for index, group in enumerate(self.groups) if group not in groups]
-        cells = tuple(NoisyCounts(cell.counts[:, kept], cell.noise) for cell in self.cells)
-        return replace(self, groups=tuple(self.groups[index] for index in kept), cells=cells)
+        indices = [index for index, group in enumerate(self.groups) if group not in groups]
+        cells = tuple(NoisyCounts(cell.counts[:, indices], cell.noise) for cell in self.cells)
+        return replace(self, groups=tuple(self.groups[index] for index in indices), cells=cells)

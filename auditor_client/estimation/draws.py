@@ -113,7 +113,9 @@ class DrawsWithBoundaryCases:
     def turned_round(self) -> "DrawsWithBoundaryCases":
         """The same of the other outcome: what was the lower end of its rate is the upper end of this one's."""
         draws = self.draws.turned_round()
-        lower, upper = (draws if one is self.draws else one.turned_round() for one in (self.upper, self.lower))
+        lower, upper = (
+            draws if boundary is self.draws else boundary.turned_round() for boundary in (self.upper, self.lower)
+        )
         return DrawsWithBoundaryCases(draws, lower, upper, self.all_possible, self.none_possible)
 
     def rates(self) -> list[RateDraws]:
@@ -191,17 +193,17 @@ def _importance_draws(
     """Accepted and refused people under each prior, shape (T, K, M) each; the groups are drawn independently."""
     points = quasi_random_points(2 + totals.accepted.estimate.shape[1], number, seed)
     nobody = np.zeros((1, 1, 1), dtype=np.int64)
-    least, most = _size_range(totals.bounds)
+    smallest, largest = _size_range(totals.bounds)
     if totals.complement_is == "everybody":
-        accepted, log_weight = totals.accepted.propose(nobody, most, points[:, 0])
-        everybody, of_second = totals.complement.propose(np.maximum(accepted, least), most, points[:, 1])
+        accepted, log_weight = totals.accepted.propose(nobody, largest, points[:, 0])
+        everybody, of_second = totals.complement.propose(np.maximum(accepted, smallest), largest, points[:, 1])
         refused = everybody - accepted
     else:
         # What is proposed first leaves a narrow range to the other where sizes are known: so the more exact one first.
         turned = totals.bounds is not None and totals.complement.deviation < totals.accepted.deviation
         parts = (totals.complement, totals.accepted) if turned else (totals.accepted, totals.complement)
-        first, log_weight = parts[0].propose(nobody, most, points[:, 0])
-        second, of_second = parts[1].propose(np.maximum(least - first, 0), most - first, points[:, 1])
+        first, log_weight = parts[0].propose(nobody, largest, points[:, 0])
+        second, of_second = parts[1].propose(np.maximum(smallest - first, 0), largest - first, points[:, 1])
         accepted, refused = (second, first) if turned else (first, second)
     log_weight = log_weight + of_second
     order = np.argsort(accepted / np.maximum(accepted + refused, 1), axis=-1)
@@ -214,8 +216,8 @@ def _importance_draws(
 
 def _size_range(bounds: SizeBounds | None) -> tuple[IntArray, IntArray]:
     """How many people each group may have, at least and at most, shape (1, K, 1) each, or (1, 1, 1) for all alike."""
-    least, most = (np.zeros(1, np.int64), np.full(1, COUNT_MAX)) if bounds is None else bounds.arrays()
-    return least[None, :, None], most[None, :, None]
+    smallest, largest = (np.zeros(1, np.int64), np.full(1, COUNT_MAX)) if bounds is None else bounds.arrays()
+    return smallest[None, :, None], largest[None, :, None]
 
 
 def _resampled(log_weight: FloatArray, order: IntArray, ranks: IntArray) -> NDArray[np.intp]:

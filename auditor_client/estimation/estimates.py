@@ -20,7 +20,7 @@ class Unit(StrEnum):
 class Verdict(StrEnum):
     """The position of an interval relative to a threshold: wholly above it, wholly below it, or across it.
 
-    NONE where there is no threshold, or the method makes no such figure. A figure that the answers leave undefined is
+    NONE without a threshold, or if the method does not make the figure. A figure that the answers leave undefined is
     UNDECIDED, as documents keep it; pages say "undefined". DEPENDS is an audit's, never one figure's: the verdicts on
     the favourable and on the adverse ratio differ, and nobody said which kind of decision it is (`findings.verdicts`).
     """
@@ -89,7 +89,7 @@ class Estimate:
         return replace(self, low=min(self.low, other.low), high=max(self.high, other.high))
 
     def within(self, other: "Estimate") -> "Estimate":
-        """This value, moved into the other's interval; unchanged where that has none."""
+        """Return this value moved into the other's interval; unchanged if the other is without one."""
         return replace(other, value=min(max(self.value, other.low), other.high)) if other.defined else self
 
     def stretched_to(self, boundary: float) -> "Estimate":

@@ -63,13 +63,13 @@ class ExponentialAnswers:
         """
         answers = np.maximum(answers, 0)
         releases, cells, groups = answers.shape
-        found = [[_of_total(answers[t, :, k], noise) for k in range(groups)] for t in range(releases)]
-        width = max(len(table) for row in found for _, table in row)
+        likelihoods = [[_of_total(answers[t, :, k], noise) for k in range(groups)] for t in range(releases)]
+        width = max(len(table) for row in likelihoods for _, table in row)
         table = np.full((releases, groups, width), -np.inf)
-        for t, row in enumerate(found):
+        for t, row in enumerate(likelihoods):
             for k, (_, of_group) in enumerate(row):
                 table[t, k, : len(of_group)] = of_group - of_group.max()
-        start = np.array([[first for first, _ in row] for row in found], dtype=np.int64)
+        start = np.array([[first for first, _ in row] for row in likelihoods], dtype=np.int64)
         return cls(answers.sum(axis=1), cells, noise, start, table)
 
     @property
@@ -93,8 +93,8 @@ class ExponentialAnswers:
         """The log-likelihood of counts of some groups, shape (T, G, M); −∞ outside the table."""
         columns = counts - self.start[:, groups, None]
         width = self.table.shape[-1]
-        found = np.take_along_axis(self.table[:, groups], np.clip(columns, 0, width - 1), axis=-1)
-        likelihood: FloatArray = np.where((columns >= 0) & (columns < width), found, -np.inf)
+        values = np.take_along_axis(self.table[:, groups], np.clip(columns, 0, width - 1), axis=-1)
+        likelihood: FloatArray = np.where((columns >= 0) & (columns < width), values, -np.inf)
         return likelihood
 
     def tail_probability(self) -> FloatArray:
@@ -164,10 +164,10 @@ def _of_total(answers: IntArray, noise: ExponentialNoise) -> tuple[int, FloatArr
     cells = _log_likelihoods(answers[:, None], counts, noise)
     if len(answers) == 1:
         return int(lowest[0]), cells[0]
-    found = [_of_spread(cells, counts, concentration, noise.scale) for concentration in CONCENTRATIONS]
-    first = min(start for start, _ in found)
-    table = np.full((len(found), max(start + len(of_total) for start, of_total in found) - first), -np.inf)
-    for row, (start, of_total), weight in zip(table, found, concentration_weights(len(answers)), strict=True):
+    spreads = [_of_spread(cells, counts, concentration, noise.scale) for concentration in CONCENTRATIONS]
+    first = min(start for start, _ in spreads)
+    table = np.full((len(spreads), max(start + len(of_total) for start, of_total in spreads) - first), -np.inf)
+    for row, (start, of_total), weight in zip(table, spreads, concentration_weights(len(answers)), strict=True):
         row[start - first : start - first + len(of_total)] = of_total + math.log(weight)
     return first, np.logaddexp.reduce(table)
 
@@ -238,6 +238,6 @@ def _convolved(cells: FloatArray, lowest: IntArray, first: int, length: int) -> 
         transformed *= rfft(mass / total, size, axis=1).prod(axis=0)
     whole = irfft(transformed, size)
     # The transform is periodic: a total's index is counted from the sum of the rows' starts.
-    found = whole[(first - int(lowest.sum()) + np.arange(length)) % size]
-    seen = found > 1e-13 * found.max()
-    return np.where(seen, np.log(np.where(seen, found, 1.0)) + scale, -np.inf)
+    density = whole[(first - int(lowest.sum()) + np.arange(length)) % size]
+    is_positive = density > 1e-13 * density.max()
+    return np.where(is_positive, np.log(np.where(is_positive, density, 1.0)) + scale, -np.inf)

@@ -40,10 +40,10 @@ def most_accurate(bounds: ChoiceBounds) -> tuple[BoolArray, bool] | None:
 
     None if no decisions are estimated to that decide better than if everybody were decided alike.
     """
-    for lack, shown in ((bounds.lacking, True), (lambda sets: estimated_lack(bounds, sets), False)):
-        found = _best(bounds, lack)
-        if found is not None:
-            return found, shown
+    for lack, proven in ((bounds.lacking, True), (lambda sets: estimated_lack(bounds, sets), False)):
+        decisions = _best(bounds, lack)
+        if decisions is not None:
+            return decisions, proven
     return None
 
 
@@ -85,8 +85,8 @@ def estimated_lack(bounds: ChoiceBounds, decisions: BoolArray, *, deviations: fl
         )
         deviation = np.sqrt(noise + chance[:, i] + ratio**2 * chance[:, j])
         lack = np.maximum(lack, deviations * deviation - (rates[:, i] - ratio * rates[:, j]))
-    found: FloatArray = np.where((accepting == 0) | (refusing == 0), np.inf, lack)
-    return found
+    lack_or_infinity: FloatArray = np.where((accepting == 0) | (refusing == 0), np.inf, lack)
+    return lack_or_infinity
 
 
 def _best(bounds: ChoiceBounds, lack: Lack) -> BoolArray | None:
@@ -95,11 +95,11 @@ def _best(bounds: ChoiceBounds, lack: Lack) -> BoolArray | None:
     sets = _priced_sets(bounds, gains)
     lacks = lack(sets)
     starts = [*sets[np.argsort(lacks, kind="stable")[:_STARTS]]]
-    if (met := lacks <= 0).any():
-        starts.append(sets[np.where(met, sets @ gains, -np.inf).argmax()])
-    improved = [_improved(one, gains, lack) for one in starts]
-    found = [(float(one @ gains), one) for one, left in improved if left <= 0]
-    best = max(found, key=lambda item: item[0], default=None)
+    if (meets := lacks <= 0).any():
+        starts.append(sets[np.where(meets, sets @ gains, -np.inf).argmax()])
+    improved = [_improved(decisions, gains, lack) for decisions in starts]
+    gains_and_sets = [(float(decisions @ gains), decisions) for decisions, left in improved if left <= 0]
+    best = max(gains_and_sets, key=lambda item: item[0], default=None)
     return best[1] if best is not None and best[0] > max(0.0, float(gains.sum())) else None
 
 

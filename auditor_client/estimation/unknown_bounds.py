@@ -78,20 +78,20 @@ class Register:
 
     @property
     def unknown(self) -> FloatArray:
-        """How many people's group is unknown, shape (M,)."""
+        """The number of people whose group is unknown, shape (M,)."""
         unknown: FloatArray = self.unknown_accepted.sum(axis=0) + self.unknown_refused.sum(axis=0)
         return unknown
 
     @property
     def people(self) -> FloatArray:
-        """How many people there are, shape (M,)."""
+        """The number of people, shape (M,)."""
         people: FloatArray = self.accepted.sum(axis=0) + self.refused.sum(axis=0) + self.unknown
         return people
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """How many accepted and refused people each group has at least and at most, shape (K, M) each."""
+    """The fewest and the most accepted and refused people of each group, shape (K, M) each."""
 
     accepted_least: FloatArray
     accepted_most: FloatArray
@@ -121,7 +121,7 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """The ends of the figures over all allocations, shape (M,) each; NaN in draws in which there is no such figure.
+    """The ends of the figures over all allocations, shape (M,) each; NaN in draws where the figure is undefined.
 
     `ratio_…` is the lowest rate divided by the highest, `odds_…` the same of the odds, `difference_…` the highest rate
     minus the lowest. `…_worst` is the end farther from parity.
@@ -166,7 +166,7 @@ def bounds(
     if not factor >= 1 or (missing is not None and not math.isinf(factor)):
         raise ValueError("The factor is 1 or more, and goes without known sizes.")
     limits, *worse = (
-        boxes(one, factor) if missing is None else sized_boxes(one, missing) for one in (register, *(beyond or ()))
+        boxes(each, factor) if missing is None else sized_boxes(each, missing) for each in (register, *(beyond or ()))
     )
     first, second = worse or (limits, limits)
     low, high = first.lowest_rates[list(register.judged)], second.highest_rates[list(register.judged)]
@@ -191,7 +191,7 @@ def bounds(
 def boxes(register: Register, factor: float = math.inf) -> Boxes:
     """The people of each group if the unknown differ from the known by at most a factor in odds; infinite: in any way.
 
-    A block in which nobody of an outcome has a known group says nothing of the unknown with that outcome.
+    A block in which nobody of an outcome has a known group does not restrict the unknown with that outcome.
     """
     accepted = _limits(register, register.accepted, register.unknown_accepted, factor)
     refused = _limits(register, register.refused, register.unknown_refused, factor)
@@ -211,7 +211,7 @@ def sized_boxes(register: Register, missing: FloatArray) -> Boxes:
 
 
 def missing_of_sizes(register: Register, sizes: FloatArray) -> FloatArray:
-    """How many of the unknown people each group has, shape (K, M), from known sizes of all groups, shape (K,).
+    """Return how many of the unknown people each group has, shape (K, M), from known sizes of all groups, shape (K,).
 
     The sizes are taken as each group's share of its block: draws of noisy counts do not add up to them exactly, and a
     public table may be of a few people more or less. A group that has more known people than that gets none.
@@ -219,31 +219,33 @@ def missing_of_sizes(register: Register, sizes: FloatArray) -> FloatArray:
     missing = np.zeros_like(register.accepted, dtype=float)
     for block in range(len(register.unknown_accepted)):
         members = register.members(block)
-        known = register.accepted[members] + register.refused[members]
+        known_people = register.accepted[members] + register.refused[members]
         unknown = register.unknown_accepted[block] + register.unknown_refused[block]
         share = sizes[members] / max(float(sizes[members].sum()), 1.0)
-        lacking = np.maximum(share[:, None] * (known.sum(axis=0) + unknown) - known, 0.0)
+        lacking = np.maximum(share[:, None] * (known_people.sum(axis=0) + unknown) - known_people, 0.0)
         missing[members] = lacking * unknown / np.maximum(lacking.sum(axis=0), 1e-300)
     return missing
 
 
-def _limits(register: Register, known: FloatArray, unknown: FloatArray, factor: float) -> tuple[FloatArray, FloatArray]:
-    """The least and the most people of one outcome in each group, shape (K, M) each."""
-    least, most = known.astype(float), known.astype(float)
+def _limits(
+    register: Register, people: FloatArray, unknown: FloatArray, factor: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the fewest and the most people of one outcome in each group, shape (K, M) each."""
+    minimum, maximum = people.astype(float), people.astype(float)
     for block in range(len(unknown)):
         members = register.members(block)
-        low, high = _shares(known[members], factor) if len(members) > 1 else (1.0, 1.0)
-        least[members] += low * unknown[block]
-        most[members] += high * unknown[block]
-    return least, most
+        low, high = _shares(people[members], factor) if len(members) > 1 else (1.0, 1.0)
+        minimum[members] += low * unknown[block]
+        maximum[members] += high * unknown[block]
+    return minimum, maximum
 
 
-def _shares(known: FloatArray, factor: float) -> tuple[FloatArray | float, FloatArray | float]:
-    """The least and the largest share of the unknown in each group of a block; `known` has shape (K', M)."""
+def _shares(known_people: FloatArray, factor: float) -> tuple[FloatArray | float, FloatArray | float]:
+    """The least and the largest share of the unknown in each group of a block; `known_people` has shape (K', M)."""
     if math.isinf(factor):
         return 0.0, 1.0
-    total = known.sum(axis=0)
-    share = known / np.maximum(total, 1e-300)
+    total = known_people.sum(axis=0)
+    share = known_people / np.maximum(total, 1e-300)
     low, high = share / (share + factor * (1 - share)), factor * share / (factor * share + 1 - share)
     return np.where(total > 0, low, 0.0), np.where(total > 0, high, 1.0)
 
@@ -308,10 +310,10 @@ class _Block:
     def of(cls, register: Register, limits: Boxes, block: int) -> "_Block":
         members = register.members(block)
         judged = [group for group in members if group in register.judged]
-        others = [group for group in members if group not in register.judged]
+        not_judged = [group for group in members if group not in register.judged]
         return cls(
             limits.of(judged),
-            limits.of(others),
+            limits.of(not_judged),
             register.accepted[members].sum(axis=0) + register.unknown_accepted[block],
             register.refused[members].sum(axis=0) + register.unknown_refused[block],
         )
@@ -322,26 +324,26 @@ def _allows(block: _Block, rate: FloatArray) -> BoolArray:
 
     One condition for each normal of the polygons that the lower line of rates cuts from the boxes.
     """
-    judged, others, rest = block.judged, block.others, 1 - rate
+    judged, not_judged, remainder = block.judged, block.others, 1 - rate
     slack = TOLERANCE * (block.accepted + block.refused)
-    accepted = np.maximum(rest * judged.accepted_least, rate * judged.refused_least).sum(axis=0)
-    refused = np.minimum(rate * judged.refused_most, rest * judged.accepted_most).sum(axis=0)
-    beyond = np.maximum(rest * judged.accepted_least - rate * judged.refused_most, 0.0).sum(axis=0)
-    beyond = beyond + (rest * others.accepted_least - rate * others.refused_most).sum(axis=0)
-    each = rate * judged.refused_least <= rest * judged.accepted_most + slack
+    accepted = np.maximum(remainder * judged.accepted_least, rate * judged.refused_least).sum(axis=0)
+    refused = np.minimum(rate * judged.refused_most, remainder * judged.accepted_most).sum(axis=0)
+    beyond = np.maximum(remainder * judged.accepted_least - rate * judged.refused_most, 0.0).sum(axis=0)
+    beyond = beyond + (remainder * not_judged.accepted_least - rate * not_judged.refused_most).sum(axis=0)
+    each = rate * judged.refused_least <= remainder * judged.accepted_most + slack
     allowed: BoolArray = np.logical_and.reduce(
         [
             np.logical_and.reduce(each, axis=0),
-            accepted + (rest * others.accepted_least).sum(axis=0) <= rest * block.accepted + slack,
-            refused + (rate * others.refused_most).sum(axis=0) >= rate * block.refused - slack,
-            beyond <= rest * block.accepted - rate * block.refused + slack,
+            accepted + (remainder * not_judged.accepted_least).sum(axis=0) <= remainder * block.accepted + slack,
+            refused + (rate * not_judged.refused_most).sum(axis=0) >= rate * block.refused - slack,
+            beyond <= remainder * block.accepted - rate * block.refused + slack,
         ]
     )
     return allowed
 
 
 def _sized_allows(block: _Block, rate: FloatArray) -> BoolArray:
-    """As `_allows`, where each group's number of people is known: what it has most of one it has least of the other."""
+    """Decide as `_allows`, where each group's size is known: with most of one outcome it has least of the other."""
     judged, slack = block.judged, TOLERANCE * (block.accepted + block.refused)
     needed = rate * (judged.accepted_least + judged.refused_most)
     least = np.maximum(judged.accepted_least, needed).sum(axis=0) + block.others.accepted_least.sum(axis=0)

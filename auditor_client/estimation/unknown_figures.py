@@ -1,4 +1,4 @@
-"""What can be said of ratio and difference where some people's group is unknown: values, without how they are made.
+"""The figures of ratio and difference where some people's group is unknown: values, without how they are made.
 
 A figure is then a *set*: one value for each allocation of the unknown people to the declared groups. The set has two
 ends, each with the noise of privacy, and an interval that is meant to hold the whole set (`unknown_groups`).
@@ -51,8 +51,8 @@ class SetEstimate:
     def reciprocal(self) -> "SetEstimate":
         """One divided by each value, which is not negative: the ends change places, and 0 becomes infinite."""
         ends = (self.most, self.least, self.high, self.low)
-        least, most, low, high = (math.inf if end == 0 else 1 / end for end in ends)
-        return SetEstimate(least, most, low, high, self.level)
+        smallest, largest, low, high = (math.inf if end == 0 else 1 / end for end in ends)
+        return SetEstimate(smallest, largest, low, high, self.level)
 
     def against(self, threshold: float) -> Verdict:
         """Whether the whole interval lies at or above a threshold, below it, or neither."""
@@ -97,7 +97,7 @@ class TippingShare:
 
 @dataclass(frozen=True, slots=True)
 class TippingPoint:
-    """How far the unknown would have to differ from the known for another verdict.
+    """The smallest difference between the unknown and the known that gives another verdict.
 
     Attributes:
         verdict: If the unknown people of each outcome are divided as the known ones are (missing at random).

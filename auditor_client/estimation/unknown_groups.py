@@ -53,7 +53,7 @@ STEPS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which groups of an answer are declared, which hold unknown people, and whom these may be.
+    """The declared groups of an answer, those that hold unknown people, and whom these may be.
 
     Attributes:
         declared: The indices of the groups whose values are all known.
@@ -67,7 +67,7 @@ class Layout:
 
     @classmethod
     def of(cls, groups: Sequence[Group]) -> "Layout":
-        """Of groups of which one column may be missing (`has_layout`)."""
+        """Return the layout of groups, one column of which may be missing (`has_layout`)."""
         (column,) = _nullable(groups)
         unknown = [index for index, group in enumerate(groups) if group[column] is None]
         declared = [index for index, group in enumerate(groups) if group[column] is not None]
@@ -112,10 +112,10 @@ class UnknownPeople:
 def unknown_people(
     measured: Sequence[Measurement], mode: UnknownMode, level: float, drawing: Drawing
 ) -> UnknownPeople | None:
-    """The people over whose groups figures are to be bounded; None where they are a group of their own, or nobody is.
+    """Return the people over whose groups figures are bounded; None for a group of their own, or without any.
 
     Raises:
-        EstimationRefused: Bounds were asked for, and there are none for these groups.
+        EstimationRefused: Bounds were asked for and do not exist for these groups.
     """
     groups, bounded = measured[0].groups, mode == "bounds"
     if bounded and not has_layout(groups):
@@ -126,7 +126,9 @@ def unknown_people(
     if mode == "group" or not has_layout(groups):
         return None
     layout = Layout.of(groups)
-    posteriors = tuple(Posterior.of(one, level, drawing.at(drawing.seed + index)) for index, one in enumerate(measured))
+    posteriors = tuple(
+        Posterior.of(measurement, level, drawing.at(drawing.seed + index)) for index, measurement in enumerate(measured)
+    )
     if bounded or any(_share(posterior, layout).value > SHARE_MAX for posterior in posteriors):
         return UnknownPeople(posteriors, layout)
     return None
@@ -150,7 +152,7 @@ def with_unknown(estimate: Figures, people: UnknownPeople, factor: float) -> Fig
     if verdict is Verdict.UNDECIDED and threshold is not None:
         because = OpenBecause.UNKNOWN if ratio.reaches_across(threshold) else OpenBecause.NOISE
     few, kind = sets.of_draws(CURVE_DRAWS).unsized, estimate.ratio_kind
-    largest = max(posteriors, key=lambda one: _share(one, layout).value)
+    largest = max(posteriors, key=lambda posterior: _share(posterior, layout).value)
     figures = UnknownFigures(
         groups=people.groups,
         share=_share(largest, layout),
@@ -159,7 +161,7 @@ def with_unknown(estimate: Figures, people: UnknownPeople, factor: float) -> Fig
         difference=difference,
         factor=factor,
         sized=sets.sized and math.isinf(factor),
-        curve=tuple(few.point(one, threshold, kind) for one in FACTORS),
+        curve=tuple(few.point(odds_factor, threshold, kind) for odds_factor in FACTORS),
         tipping=None if threshold is None else _tipping(few, threshold),
         verdict=verdict,
         because=because,
@@ -190,7 +192,7 @@ def _unknown(posterior: Posterior, layout: Layout) -> Estimate:
 
 
 def _hull(posterior: Posterior, of: Callable[[Draws], FloatArray]) -> Estimate:
-    flat, pooled = (quantile_estimate(of(one.draws), posterior.level) for one in posterior.draws_by_prior)
+    flat, pooled = (quantile_estimate(of(simulation.draws), posterior.level) for simulation in posterior.draws_by_prior)
     return pooled.hull(flat)
 
 
@@ -223,7 +225,7 @@ class Sets:
 
     @property
     def level(self) -> float:
-        """Of each set's interval."""
+        """The level of each set's interval."""
         return self.posteriors[0].level
 
     @property
@@ -260,18 +262,19 @@ class Sets:
         ratios: list[SetEstimate] = []
         differences: list[SetEstimate] = []
         for prior in (1, 0):  # the values are those under the pooled prior
-            found = [self.bounds(factor, one.draws_by_prior[prior], one.sizes) for one in self.posteriors]
+            limits = [self.bounds(factor, answer.draws_by_prior[prior], answer.sizes) for answer in self.posteriors]
             ends = [
-                (one.odds_worst, one.odds_best) if self.odds else (one.ratio_worst, one.ratio_best) for one in found
+                (each.odds_worst, each.odds_best) if self.odds else (each.ratio_worst, each.ratio_best)
+                for each in limits
             ]
             worst, best = (np.fmin.reduce([end[side] for end in ends]) for side in (0, 1))
             ratios.append(self._set(worst, best))
-            least = np.fmax.reduce([one.difference_best for one in found])
-            differences.append(self._set(least, np.fmax.reduce([one.difference_worst for one in found])))
+            least = np.fmax.reduce([each.difference_best for each in limits])
+            differences.append(self._set(least, np.fmax.reduce([each.difference_worst for each in limits])))
         return _hull_of_sets(ratios), _hull_of_sets(differences)
 
-    def _set(self, least: FloatArray, most: FloatArray) -> SetEstimate:
-        lower, upper = quantile_estimate(least, self.level), quantile_estimate(most, self.level)
+    def _set(self, nearest: FloatArray, farthest: FloatArray) -> SetEstimate:
+        lower, upper = quantile_estimate(nearest, self.level), quantile_estimate(farthest, self.level)
         return SetEstimate(lower.value, upper.value, lower.low, upper.high, self.level)
 
     def point(self, factor: float, threshold: float | None, kind: RatioKind) -> FactorPoint:
@@ -288,11 +291,11 @@ class Sets:
 def _hull_of_sets(sets: Sequence[SetEstimate]) -> SetEstimate:
     """The first one's values within an interval that holds all."""
     first = sets[0]
-    return replace(first, low=min(one.low for one in sets), high=max(one.high for one in sets))
+    return replace(first, low=min(estimate.low for estimate in sets), high=max(estimate.high for estimate in sets))
 
 
 def _tipping(sets: Sets, threshold: float) -> TippingPoint | None:
-    """How far the unknown would have to differ from the known for another verdict; None if there is none to change."""
+    """Return how far the unknown must differ from the known for another verdict; None without a verdict to change."""
     verdict = sets.verdict(1.0, threshold)
     if verdict is Verdict.UNDECIDED:
         return None
@@ -314,16 +317,16 @@ def _tipping_factor(sets: Sets, threshold: float, verdict: Verdict) -> float | N
 
 def _tipping_share(sets: Sets, threshold: float, verdict: Verdict) -> TippingShare | None:
     """The change of one group's share of the unknown of one outcome that moves the fewest people to another verdict."""
-    found: list[tuple[float, TippingShare]] = []
+    changes: list[tuple[float, TippingShare]] = []
     for group, accepted in itertools.product(sets.judged, (True, False)):
         part = _smallest_part(partial(_verdicts, sets, threshold, group, accepted), verdict)
         if part is None:
             continue
-        known, people = _known_share(sets, group, accepted)
-        share = known + part * (1 - known)
+        known_people, people = _known_share(sets, group, accepted)
+        share = known_people + part * (1 - known_people)
         name = sets.posteriors[0].groups[sets.layout.declared[group]]
-        found.append(((share - known) * people, TippingShare(name, accepted, share, known)))
-    return min(found, key=lambda one: one[0])[1] if found else None
+        changes.append(((share - known_people) * people, TippingShare(name, accepted, share, known_people)))
+    return min(changes, key=lambda change: change[0])[1] if changes else None
 
 
 def _smallest_part(verdicts: Callable[[FloatArray], list[Verdict]], verdict: Verdict) -> float | None:
@@ -331,10 +334,10 @@ def _smallest_part(verdicts: Callable[[FloatArray], list[Verdict]], verdict: Ver
     low, high = 0.0, 1.0
     for _ in range(2):
         parts = np.linspace(low, high, STEPS + 1)
-        others = [index for index, one in enumerate(verdicts(parts)) if one is not verdict]
-        if not others:
+        changed = [index for index, other in enumerate(verdicts(parts)) if other is not verdict]
+        if not changed:
             return None
-        low, high = float(parts[max(others[0] - 1, 0)]), float(parts[others[0]])
+        low, high = float(parts[max(changed[0] - 1, 0)]), float(parts[changed[0]])
     return high
 
 
@@ -343,7 +346,8 @@ def _verdicts(sets: Sets, threshold: float, group: int, accepted: bool, parts: F
     ends = []
     for prior in (1, 0):
         ratios = [
-            _moved_ratios(sets, one.draws_by_prior[prior].draws, group, accepted, parts) for one in sets.posteriors
+            _moved_ratios(sets, posterior.draws_by_prior[prior].draws, group, accepted, parts)
+            for posterior in sets.posteriors
         ]
         ends.append([quantile_estimate(of_part, sets.level) for of_part in np.fmin.reduce(ratios)])
     return [pooled.hull(flat).against(threshold) for pooled, flat in zip(*ends, strict=True)]
@@ -353,16 +357,16 @@ def _moved_ratios(sets: Sets, draws: Draws, group: int, accepted: bool, parts: F
     """The ratio of each draw, shape (Z, M), if a group has a part of the others' unknown people of one outcome."""
     register = sets.register(draws)
     people = []
-    for known, unknown, moved in (
+    for known_people, unknown, moved in (
         (register.accepted, register.unknown_accepted, accepted),
         (register.refused, register.unknown_refused, not accepted),
     ):
-        shares = np.broadcast_to(_known_shares(register, known), (len(parts), *known.shape)).copy()
+        shares = np.broadcast_to(_known_shares(register, known_people), (len(parts), *known_people.shape)).copy()
         if moved:
-            others = [one for one in register.members(register.block[group]) if one != group]
+            other_groups = [member for member in register.members(register.block[group]) if member != group]
             shares[:, group] += parts[:, None] * (1 - shares[:, group])
-            shares[:, others] *= (1 - parts)[:, None, None]
-        people.append(known + shares * unknown[list(register.block)])
+            shares[:, other_groups] *= (1 - parts)[:, None, None]
+        people.append(known_people + shares * unknown[list(register.block)])
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = (people[0] / (people[0] + people[1]))[:, list(register.judged)]
         compared = rates / (1 - rates) if sets.odds else rates
@@ -372,18 +376,19 @@ def _moved_ratios(sets: Sets, draws: Draws, group: int, accepted: bool, parts: F
     return ratios
 
 
-def _known_shares(register: Register, known: FloatArray) -> FloatArray:
-    """Of the people of one outcome whose group is known, each group's share of its block, shape (K, M)."""
-    totals = np.stack([known[register.members(block)].sum(axis=0) for block in range(len(register.unknown_accepted))])
+def _known_shares(register: Register, known_people: FloatArray) -> FloatArray:
+    """Return each group's share of its block, shape (K, M), among people of one outcome and known group."""
+    blocks = range(len(register.unknown_accepted))
+    totals = np.stack([known_people[register.members(block)].sum(axis=0) for block in blocks])
     sizes = np.array([len(register.members(block)) for block in register.block])[:, None]
     of_block = totals[list(register.block)]
-    return np.where(of_block > 0, known / np.maximum(of_block, 1e-300), 1 / sizes)
+    return np.where(of_block > 0, known_people / np.maximum(of_block, 1e-300), 1 / sizes)
 
 
 def _known_share(sets: Sets, group: int, accepted: bool) -> tuple[float, float]:
     """A group's share of the known with an outcome, and the number of unknown people with it; medians."""
     register = sets.register(sets.posteriors[0].draws_by_prior[1].draws)
-    known = register.accepted if accepted else register.refused
+    known_people = register.accepted if accepted else register.refused
     unknown = register.unknown_accepted if accepted else register.unknown_refused
-    share = np.median(_known_shares(register, known)[group])
+    share = np.median(_known_shares(register, known_people)[group])
     return float(share), float(np.median(unknown[register.block[group]]))

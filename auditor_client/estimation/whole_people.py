@@ -29,29 +29,29 @@ def sharp_bounds(register: Register) -> Bounds:
     Args:
         register: In whole numbers of people.
     """
-    found = bounds(register)
+    limits = bounds(register)
     if not register.people.max(initial=0) <= WHOLE_MAX:
-        return found
+        return limits
     counts = (register.accepted, register.refused, register.unknown_accepted, register.unknown_refused)
     _, first, which = np.unique(np.concatenate(counts), axis=1, return_index=True, return_inverse=True)
     if len(first) > DISTINCT_MAX:
-        return found
+        return limits
     best = np.array([_best(register.draws(np.array([index]))) for index in first]).T[:, which.ravel()]
-    return replace(found, ratio_best=best[0], odds_best=best[1], difference_best=best[2])
+    return replace(limits, ratio_best=best[0], odds_best=best[1], difference_best=best[2])
 
 
 def _best(register: Register) -> tuple[float, float, float]:
-    """The best ratio, odds ratio and difference of a register of one draw; NaN where there is none."""
+    """Return the best ratio, odds ratio and difference of a register of one draw; NaN where one is undefined."""
     if not register.people[0]:
         return np.nan, np.nan, np.nan
     low, high = _extremes(register)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = low / high
         odds = np.where(low == high, 1.0, low / (1 - low) * (1 - high) / high)
-    some = high > 0
+    is_defined = high > 0
     return (
-        float(ratios[some].max()) if some.any() else np.nan,
-        float(odds[some].max()) if some.any() else np.nan,
+        float(ratios[is_defined].max()) if is_defined.any() else np.nan,
+        float(odds[is_defined].max()) if is_defined.any() else np.nan,
         float((high - low).min()) if len(low) else np.nan,
     )
 
@@ -84,12 +84,12 @@ def _lowest_highest(register: Register, block: int, rates: dict[int, FloatArray]
                 before = np.where((rate >= candidates)[:, None, None], np.maximum(before, rate), np.inf)
             further[:, x:, y:] = np.minimum(further[:, x:, y:], before)
         reached = further
-    found: FloatArray = reached[:, accepted, refused]
-    return found
+    highest: FloatArray = reached[:, accepted, refused]
+    return highest
 
 
 def _rates(register: Register, group: int) -> FloatArray:
-    """A group's rate with so many further people, shape (X, Y); NaN where it has nobody."""
+    """A group's rate with so many further people, shape (X, Y); NaN where it is empty."""
     block = register.block[group]
     more_accepted = np.arange(int(register.unknown_accepted[block, 0]) + 1)[:, None]
     more_refused = np.arange(int(register.unknown_refused[block, 0]) + 1)[None, :]

@@ -1,4 +1,4 @@
-"""What a dataset with blocks of people has in addition to the checks of every kind: prices by block."""
+"""The check that a dataset with blocks of people needs beyond those of every kind: prices by block."""
 
 from auditor_client.exchange.verification import require
 from auditor_client.text import loss_words
@@ -14,7 +14,7 @@ def check_price(price: Loss, batches: Loss, charged: ChargedBlocks | None, datas
         price: As the quote states it.
         batches: What all batches cost together, whomever they are about.
         charged: What the quote says by block.
-        dataset: What is asked about; about invented people nothing is said by block.
+        dataset: What is asked about; a quote about invented people does not list blocks.
 
     Raises:
         HolderLied: Naming the fault.
@@ -34,6 +34,6 @@ def check_price(price: Loss, batches: Loss, charged: ChargedBlocks | None, datas
         "the quote charges other blocks of people than the dataset declares",
     )
     largest = price * 0
-    for one in charged.charged:
-        largest = largest.larger(one.loss)
+    for block_range in charged.charged:
+        largest = largest.larger(block_range.loss)
     require(largest == price, "the quote charges a block of people something else than it says")

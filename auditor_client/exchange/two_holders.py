@@ -140,14 +140,14 @@ class TwoHolders:
         sides = [("first", self.first, priced), ("second", self.second, other)]
         if self._is_unapproved(other):
             sides.reverse()
-        kept: dict[str, KeptAnswer[Release]] = {}
-        for name, exchange, one in sides:
+        halves: dict[str, KeptAnswer[Release]] = {}
+        for name, exchange, plan in sides:
             try:
-                kept[name] = exchange.charged(one)
+                halves[name] = exchange.charged(plan)
             except AuditorError as error:
-                error.args = (f"The {name} holder: {error}{_charged_before(*kept)}",)
+                error.args = (f"The {name} holder: {error}{_charged_before(*halves)}",)
                 raise
-        return kept["first"], kept["second"]
+        return halves["first"], halves["second"]
 
     def _is_unapproved(self, other: PricedPlan) -> bool:
         """Whether the second holder has to approve a request, and has not: then the first is not charged before."""

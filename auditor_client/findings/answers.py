@@ -298,7 +298,7 @@ def size_bounds(inquiry: Inquiry, rate: Rate) -> SizeBounds | None:
 
 
 def true_sizes(inquiry: Inquiry, rate: Rate) -> tuple[int, ...] | None:
-    """How many people truly belong to each declared group, where some people's group is unknown and that is public."""
+    """Return the public sizes of the declared groups, where some people's group is unknown; None if not public."""
     totals = inquiry.request.known_totals
     if totals is None or rate not in OF_EVERYBODY or totals.as_recorded(inquiry.groups):
         return None

@@ -52,11 +52,11 @@ class Reading(BaseModel):
 
     The descriptions of the fields are the help of the flags that `auditor_client.cli` makes of them. The threshold lies
     within (0, 1], the level within [0.5, LEVEL_MAX]. Without a threshold statistical parity has that of the four-fifths
-    rule, the adverse ratio that 1 divided by it is at least as large, and other figures have no verdict.
+    rule, the adverse ratio that 1 divided by it is at least as large, and other figures do not get a verdict.
 
     Raises:
         QuestionRefused: The estimator is unknown, or the threshold or level is out of range.
-        EstimationRefused: The policy is unknown, or the least size of a group is none.
+        EstimationRefused: The policy is unknown, or the least size of a group is invalid.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -179,7 +179,7 @@ class Reading(BaseModel):
 
     @property
     def unknown_mode(self) -> UnknownMode:
-        """How unknown groups are treated: a factor in odds asks for bounds; figures without them are as they were."""
+        """The treatment of unknown groups: a factor in odds asks for bounds; figures without them are as they were."""
         if not (self.has_intervals and EDITIONS[self.edition].bounds_unknown) or self.joint:
             return "group"
         return self.unknown if self.unknown_odds is None else "bounds"
@@ -200,7 +200,7 @@ class Reading(BaseModel):
         return FOUR_FIFTHS if self.threshold is None else self.threshold
 
     def threshold_of(self, metric: str) -> float | None:
-        """Return what the verdict on a metric's ratio is about; None if there is to be none."""
+        """Return what the verdict on a metric's ratio is about; None without a verdict."""
         return self.selection_threshold if metric in (PARITY, ADVERSE) else self.threshold
 
     def settled(self, metrics: Sequence[str]) -> "Reading":
@@ -228,7 +228,7 @@ class Reading(BaseModel):
         """Refuse what would give no verdict on the first of some metrics, whatever is answered.
 
         Raises:
-            QuestionRefused: There would be none.
+            QuestionRefused: A verdict would be missing.
         """
         if self.threshold_of(metrics[0]) is None:
             raise QuestionRefused(
@@ -252,7 +252,7 @@ class Reading(BaseModel):
         bands: BandCounts | None = None,
         chosen: float | None = None,
     ) -> "Reading":
-        """How each interval is read: as this says, or at the level at which all intervals of the report hold together.
+        """Return the reading of each interval: this one, or at the level at which all of the report hold together.
 
         Args:
             counts: Of every rate that is compared.
@@ -338,11 +338,11 @@ class Reading(BaseModel):
             EstimationRefused: The answers do not allow it.
             QuestionRefused: The estimator does not make this figure.
         """
-        apart = self.model_copy(update={"unknown": "group", "unknown_odds": None})
-        each = [apart.estimate(metric, of_stratum, reference) for of_stratum in counts]
+        without_bounds = self.model_copy(update={"unknown": "group", "unknown_odds": None})
+        each = [without_bounds.estimate(metric, of_stratum, reference) for of_stratum in counts]
         if not self.has_intervals:
             return ConditionalParity(
-                tuple(StratumFigures(stratum, one, None) for stratum, one in zip(strata, each, strict=True))
+                tuple(StratumFigures(stratum, figures, None) for stratum, figures in zip(strata, each, strict=True))
             )
         from auditor_client.estimation.strata import estimate_strata  # noqa: PLC0415 - see above
 
@@ -353,9 +353,9 @@ class Reading(BaseModel):
             drawing=self.drawing(DRAWS),
             reference=reference,
         )
-        found = zip(strata, each, over.together, strict=True)
+        figures_by_stratum = zip(strata, each, over.together, strict=True)
         return ConditionalParity(
-            tuple(StratumFigures(*of_stratum) for of_stratum in found), over.every, over.standardised
+            tuple(StratumFigures(*of_stratum) for of_stratum in figures_by_stratum), over.every, over.standardised
         )
 
     def estimate(

@@ -19,8 +19,8 @@ class Expectation:
         asked: At which ε, or ρ.
         width: Of the interval of the first figure's ratio, about the people in the data.
         error: Mean absolute error of that ratio.
-        undecided: How often the verdict would be *undecided*, within [0, 1], at the ratio that is supposed; None where
-            there is to be none.
+        undecided: How often the verdict would be *undecided*, within [0, 1], at the ratio that is supposed; None
+            without a threshold.
     """
 
     strategy: str
@@ -117,12 +117,12 @@ class JoinedForecast:
 
 @dataclass(frozen=True, slots=True)
 class UnknownForecast:
-    """What an audit would show if the group of a share of the people were unknown.
+    """The forecast of an audit if the group of a share of the people were unknown.
 
     Attributes:
         share: Of the people.
         ratio: The mean set and interval of the first figure's ratio over simulated audits.
-        decided: In which share of them there would be a verdict; None where there is to be none.
+        decided: In which share of them there would be a verdict; None without a threshold.
     """
 
     share: float
@@ -132,7 +132,7 @@ class UnknownForecast:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What an auditor knows beforehand: how many people each rule applies to (own data), how many each group has."""
+    """An auditor's prior knowledge: how many people each rule applies to (own data), how many each group has."""
 
     supports: bool
     totals: bool
@@ -149,7 +149,7 @@ class Forecast:
         assumption: What it rests on, with a number of people, be it known or supposed.
         from_supports: Whether the number of people and who is accepted are the auditor's own data's.
         reading: How the answer would be read, on which all widths rest.
-        chances: How often there would be a verdict, by true ratio, ascending; empty where there is to be none.
+        chances: How often there would be a verdict, by true ratio, ascending; empty without a threshold.
         other_people: Of the chosen strategy for other numbers of people; None where their number is known.
         rules_from: From how many people on strategy auto would be "rules", where that is why it is not.
         knowing: Of the chosen question, by what is known beforehand.

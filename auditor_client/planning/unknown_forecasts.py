@@ -1,7 +1,7 @@
-"""What an audit would show if some people's group were unknown, by how many they are (spec 11, section 1).
+"""Forecast what an audit shows if some people's group is unknown, by how many they are (spec 11, section 1).
 
-The unknown of each block are supposed to be accepted as often as the others of it. What they leave open is there at any
-ε: a forecast shows when more budget would not help.
+The unknown of each block are supposed to be accepted as often as the others of it. The part that they leave open stays
+at any ε: a forecast shows when more budget would not help.
 """
 
 import math
@@ -39,8 +39,8 @@ def forecast_unknown(
         simulated: Audits of the first metric that ask a question.
     """
     request = question.request
-    apart = request.chain is not None or request.edges is not None or request.by is not None
-    if apart or reading.unknown_mode == "group" or not has_layout(question.groups):
+    without_bounds = request.chain is not None or request.edges is not None or request.by is not None
+    if without_bounds or reading.unknown_mode == "group" or not has_layout(question.groups):
         return ()
     layout = Layout.of(question.groups)
     return tuple(
@@ -50,12 +50,12 @@ def forecast_unknown(
 
 
 def supposing(assumption: Assumption, layout: Layout, share: float) -> Assumption:
-    """What is assumed, with a share of the people of each block unknown, who are accepted as the others of it are."""
+    """Return the assumption with a share of each block's people unknown, who are accepted as the others of it are."""
     groups = len(layout.declared) + len(layout.unknown)
-    given = assumption.shares or (1.0,) * groups
-    if len(given) != groups or not any(given[index] for index in layout.declared):
+    supposed_shares = assumption.shares or (1.0,) * groups
+    if len(supposed_shares) != groups or not any(supposed_shares[index] for index in layout.declared):
         return assumption  # which is refused where it is used
-    sizes = {index: given[index] for index in layout.declared}
+    sizes = {index: supposed_shares[index] for index in layout.declared}
     smallest = min((index for index in layout.declared if sizes[index] > 0), key=sizes.__getitem__)
     rates = [
         assumption.rates[index] if assumption.rates else assumption.ratio if index == smallest else 1.0
@@ -85,12 +85,12 @@ def _forecast(share: float, audits: SimulatedAudits, reading: Reading) -> Unknow
         if people is not None:
             sets.append(people.sets().estimates(factor)[0])
     threshold = reading.threshold_of(audits.question.metrics[0])
-    verdicts = [] if threshold is None else [one.against(threshold) for one in sets]
-    decided = None if threshold is None else sum(one is not Verdict.UNDECIDED for one in verdicts) / len(verdicts)
-    least, most, low, high = (_mean(sets, end) for end in ("least", "most", "low", "high"))
-    mean = SetEstimate(least, most, low, high, reading.level)
+    verdicts = [] if threshold is None else [estimate.against(threshold) for estimate in sets]
+    decided = None if threshold is None else sum(each is not Verdict.UNDECIDED for each in verdicts) / len(verdicts)
+    nearest, farthest, low, high = (_mean(sets, end) for end in ("least", "most", "low", "high"))
+    mean = SetEstimate(nearest, farthest, low, high, reading.level)
     return UnknownForecast(share, mean.reciprocal() if audits.ratio_kind.adverse else mean, decided)
 
 
 def _mean(sets: Sequence[SetEstimate], end: str) -> float:
-    return float(np.mean([getattr(one, end) for one in sets]))
+    return float(np.mean([getattr(estimate, end) for estimate in sets]))

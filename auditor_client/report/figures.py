@@ -250,7 +250,7 @@ def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> Ra
 
 
 def _shown_verdict(estimate: MetricEstimate) -> str:
-    """Of the ratio that is drawn: that of people of known group has no verdict of its own."""
+    """Return the verdict on the ratio that is drawn; without one if the ratio is of the people of known group."""
     if estimate.unknown is not None:
         return "none"
     return estimate.verdict.value if estimate.ratio.defined else "undefined"

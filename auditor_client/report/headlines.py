@@ -1,4 +1,4 @@
-"""The first sentences of a report: what was found, of whom, and why there is that verdict or none.
+"""The first sentences of a report: what was found, about which people, and why there is that verdict or none.
 
 Sentences are whole, with names and figures to fill in, so that each can be read, changed and translated by itself.
 """
@@ -283,7 +283,7 @@ def heading(finding: Finding) -> str:
 
 
 def outcomes(finding: Finding) -> tuple[str, ...]:
-    """Both outcomes' verdicts and figures, of equal weight; empty where the kind of decision is said."""
+    """Both outcomes' verdicts and figures, of equal weight; empty where the kind of decision is named."""
     texts = []
     for metric, estimate in finding.both_outcomes:
         words = _audit_words(finding, metric)
@@ -413,7 +413,7 @@ def explanation(finding: Finding) -> str:
 
 
 def _whoever(estimate: MetricEstimate) -> tuple[str, ...]:
-    """For which people of unknown group a verdict holds; nothing where there is none, or nobody is unknown."""
+    """Say for which people of unknown group a verdict holds; nothing without a verdict, or if nobody is unknown."""
     unknown = estimate.unknown
     if unknown is None or unknown.verdict not in (Verdict.MEETS, Verdict.FAILS):
         return ()

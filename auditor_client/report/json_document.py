@@ -108,13 +108,13 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
 
 
 def _outcome(finding: Finding) -> dict[str, Any]:
-    """Which decision the figures count: as the model or the column has it, the auditor's word, and a sentence."""
+    """Return the decision that the figures count: the model's or column's own, the auditor's word, and a sentence."""
     counted = outcome_of(finding)
     return {"decision": counted.decision, "word": counted.word, "means": counted.means}
 
 
 def _source(question: Question) -> dict[str, Any]:
-    """What stands behind the rules; left out where that is nothing, as documents were before there was anything."""
+    """Return the model or column behind the rules; empty for plain rules, as in earlier documents."""
     source = question.source
     if not source.columns and source.provenance is None:
         return {}
@@ -140,7 +140,7 @@ def _direct_use(finding: Finding, form: str) -> dict[str, Any]:
 
 
 def _known_totals(question: Question) -> dict[str, Any]:
-    """How many people each group was known to have; left out where that was not known, as in earlier documents."""
+    """Return how many people each group was known to have; left out where it was not, as in earlier documents."""
     totals = question.request.known_totals
     if totals is None:
         return {}
@@ -229,7 +229,7 @@ def _figures_document(figures: JudgedFigures, form: str) -> dict[str, Any]:
 
 
 def _unknown_document(unknown: UnknownFigures, form: str) -> dict[str, Any]:
-    """What holds over all that the people of unknown group may be; a factor that is infinite is null."""
+    """Return the figures over all that the people of unknown group may be; an infinite factor becomes null."""
     return {
         "verdict": unknown.verdict.value,
         "undecided_because_of": None if unknown.because is None else unknown.because.value,

@@ -114,7 +114,7 @@ class StepForecastRow:
 
 @dataclass(frozen=True, slots=True)
 class UnknownForecastRow:
-    """What a share of people of unknown group would leave open."""
+    """The set of ratios that a share of people of unknown group would leave open."""
 
     share: str
     worst: str
@@ -208,8 +208,8 @@ def plan_data(
         chosen=question.strategy,
         gives=_GIVES,
         knowing=knowing_rows(forecast.knowing, question, supported=forecast.from_supports),
-        unknown=tuple(_unknown_row(one, adverse=adverse) for one in forecast.unknown),
-        steps=tuple(_step_row(*one) for one in zip(stage_names(question), forecast.chain, strict=False)),
+        unknown=tuple(_unknown_row(row, adverse=adverse) for row in forecast.unknown),
+        steps=tuple(_step_row(*row) for row in zip(stage_names(question), forecast.chain, strict=False)),
         looks_title=_looks_title(forecast.reading),
         looks=tuple(_look_rows(forecast)),
         chances_title=_chances_title(forecast),
@@ -224,15 +224,16 @@ def plan_data(
     )
 
 
-def _unknown_row(one: UnknownForecast, *, adverse: bool) -> UnknownForecastRow:
+def _unknown_row(forecast: UnknownForecast, *, adverse: bool) -> UnknownForecastRow:
     """A share of unknown people, and what it leaves open."""
-    worst, best = (one.ratio.most, one.ratio.least) if adverse else (one.ratio.least, one.ratio.most)
+    ends = forecast.ratio.least, forecast.ratio.most
+    worst, best = reversed(ends) if adverse else ends
     return UnknownForecastRow(
-        percent(one.share),
+        percent(forecast.share),
         ratio(worst),
         ratio(best),
-        interval_text(one.ratio.interval(), ratio),
-        said("no verdict") if one.decided is None else percent(one.decided),
+        interval_text(forecast.ratio.interval(), ratio),
+        said("no verdict") if forecast.decided is None else percent(forecast.decided),
     )
 
 
@@ -343,7 +344,7 @@ def _chances_title(forecast: Forecast) -> str:
 
 
 def _chance_row(chance: Chance, *, adverse: bool) -> ChanceRow:
-    """How likely each verdict is; the true ratio as the figure is reported, so that of adverse rates is 1 or more."""
+    """Return how likely each verdict is, by true ratio as it is reported: that of adverse rates is 1 or more."""
     true_ratio = 1 / chance.ratio if adverse else chance.ratio
     shares = (f"{100 * share:.0f}" for share in (chance.fails, chance.undecided, chance.meets))
     return ChanceRow(figure(true_ratio, 2, "decimal"), *shares)

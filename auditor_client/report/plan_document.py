@@ -10,6 +10,7 @@ from shared.contract.datasets import Budget
 from shared.kinds.plans import Quote
 
 _UNKNOWN: Final = ("share", "ratio", "decided")
+_CHANCE: Final = ("ratio", "meets", "fails", "undecided", "simulated")
 _STEP: Final = ("stage", "passing", "rate_width", "ratio_low", "ratio_high", "bounded")
 
 
@@ -39,8 +40,7 @@ def plan_document(
         "strategies": [_expected(expected) for expected in forecast.strategies],
         "curve": [_expected(expected) for expected in forecast.curve],
         "chances": [
-            {**figures_document(one, "ratio", "meets", "fails", "undecided", "simulated"), "standard_error": one.error}
-            for one in forecast.chances
+            {**figures_document(chance, *_CHANCE), "standard_error": chance.error} for chance in forecast.chances
         ],
         "knowing": [
             {"supports": known.supports, "group_totals": known.totals, **_expected(expected)}
@@ -49,7 +49,7 @@ def plan_document(
         **_looks_forecast(forecast),
         **_strata_forecast(forecast),
         **({"chain": [figures_document(step, *_STEP) for step in forecast.chain]} if forecast.chain else {}),
-        **({"unknown": [figures_document(one, *_UNKNOWN) for one in forecast.unknown]} if forecast.unknown else {}),
+        **({"unknown": [figures_document(row, *_UNKNOWN) for row in forecast.unknown]} if forecast.unknown else {}),
         **_joined_forecast(forecast),
         "other_people": [
             {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()

@@ -1,4 +1,4 @@
-"""What a report says where some people's group is unknown: at worst, at best, and what would change the verdict.
+"""The part of a report about people whose group is unknown: at worst, at best, and what would change the verdict.
 
 Sentences are whole, as in `headlines`. Worst is what is farther from parity, for either kind of decision.
 """
@@ -120,7 +120,7 @@ _NOT_SIZED: Final = sentence("The table leaves the known numbers of people in ea
 
 @dataclass(frozen=True, slots=True)
 class FactorRow:
-    """What one assumption about the unknown gives; `mark` has the set, and its interval drawn thinner."""
+    """The figure under one assumption about the unknown; `mark` has the set, and its interval drawn thinner."""
 
     factor: str
     worst: str
@@ -179,7 +179,7 @@ def unknown_section(finding: Finding, metric: str) -> UnknownSection | None:
 
 
 def unknown_sentences(finding: Finding, metric: str) -> tuple[str, ...]:
-    """How many are unknown, the figure at worst and at best, and what would change the verdict; else nothing."""
+    """Say how many are unknown, the figure at worst and at best, and what would change the verdict; else nothing."""
     estimate = finding.estimates[metric]
     unknown = estimate.unknown
     if unknown is None or not unknown.ratio.defined:
@@ -247,24 +247,24 @@ def _example(finding: Finding, metric: str, tipping: TippingPoint | None) -> tup
 
 
 def _row(point: FactorPoint, kind: RatioKind, words: Callable[[float], str]) -> FactorRow:
-    axis, found = ratio_axis(kind), point.ratio
-    worst, best = (words(end) for end in _worst_and_best(found, kind))
-    interval = interval_text(found.interval(), words)
-    within = Estimate(math.nan, found.least, found.most, found.level, "posterior")
+    axis, estimate = ratio_axis(kind), point.ratio
+    worst, best = (words(end) for end in _worst_and_best(estimate, kind))
+    interval = interval_text(estimate.interval(), words)
+    within = Estimate(math.nan, estimate.least, estimate.most, estimate.level, "posterior")
     factor = said("in any way") if math.isinf(point.factor) else _factor(point.factor)
     return FactorRow(
         factor=factor,
         worst=worst,
         best=best,
         interval=interval,
-        verdict=point.verdict.value if found.defined else "undefined",
-        mark=axis.mark(within, found.interval()),
+        verdict=point.verdict.value if estimate.defined else "undefined",
+        mark=axis.mark(within, estimate.interval()),
         alternative=said("{worst} at worst, {best} at best; {interval}", worst=worst, best=best, interval=interval),
     )
 
 
-def _worst_and_best(found: SetEstimate, kind: RatioKind) -> tuple[float, float]:
-    return (found.most, found.least) if kind.adverse else (found.least, found.most)
+def _worst_and_best(estimate: SetEstimate, kind: RatioKind) -> tuple[float, float]:
+    return (estimate.most, estimate.least) if kind.adverse else (estimate.least, estimate.most)
 
 
 def _words(estimate: MetricEstimate) -> Callable[[float], str]:

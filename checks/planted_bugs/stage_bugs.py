@@ -32,7 +32,7 @@ STAGE_BUGS: Final = (
             Edit(
                 _FIGURES,
                 "_decisive",
-                "all(low > high + _ROUNDING for high in others)",
+                "all(low > high + _ROUNDING for high in other_highs)",
                 "low >= max(one for one, _ in ends)",
             ),
         ),

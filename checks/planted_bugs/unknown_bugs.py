@@ -21,7 +21,7 @@ UNKNOWN_BUGS: Final = (
             Edit(
                 _BOUNDS,
                 "_allows",
-                "accepted + (rest * others.accepted_least).sum(axis=0) <= rest * block.accepted + slack,",
+                "accepted + (remainder * not_judged.accepted_least).sum(axis=0) <= remainder * block.accepted + slack,",
                 "accepted >= 0,",
             ),
         ),

@@ -122,13 +122,13 @@ class _SortedRegister:
         if pc.any(pc.equal(all_keys[1:], all_keys[:-1])).as_py():
             raise InvalidRecords("A person key is in the register more than once; everybody has exactly one record.")
         by_column = zip(*values, strict=True)
-        return cls(all_keys, tuple(np.concatenate(one)[at] for one in by_column), np.concatenate(groups)[at])
+        return cls(all_keys, tuple(np.concatenate(pieces)[at] for pieces in by_column), np.concatenate(groups)[at])
 
     def public(self, begin: int, schema: Schema) -> list[pa.Array]:
         """The person keys and the public columns of one row group, which begins with this person."""
-        some = slice(begin, begin + ROWS_WRITTEN)
+        rows = slice(begin, begin + ROWS_WRITTEN)
         columns = zip(schema.public_columns, self.values, strict=True)
-        return [self.keys[some].cast(pa.string()), *(_array(column, values[some]) for column, values in columns)]
+        return [self.keys[rows].cast(pa.string()), *(_array(column, values[rows]) for column, values in columns)]
 
 
 @contextmanager

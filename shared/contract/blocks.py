@@ -99,9 +99,12 @@ class BlockDomain:
         """Losses by block, as quotes and releases say them."""
         charged = tuple(
             BlockCharge(
-                first=self.value(one.first), last=self.value(one.last), blocks=one.last - one.first + 1, loss=one.loss
+                first=self.value(each.first),
+                last=self.value(each.last),
+                blocks=each.last - each.first + 1,
+                loss=each.loss,
             )
-            for one in losses
+            for each in losses
         )
         return ChargedBlocks(column=self.column, per_person_max=self.per_person_max, charged=charged)
 
@@ -132,7 +135,7 @@ class ChargedBlocks(ContractModel):
     @property
     def words(self) -> str:
         """The blocks that are charged, for people: "month 2026-01 – 2026-03, 2026-07"."""
-        return f"{self.column} {', '.join(_range_words(one.first, one.last) for one in self.charged)}"
+        return f"{self.column} {', '.join(_range_words(charge.first, charge.last) for charge in self.charged)}"
 
     @property
     def person_loss(self) -> Loss:
@@ -151,7 +154,7 @@ class ChargedBlocks(ContractModel):
     def _largest(self, amount: str) -> int:
         """The sum of the largest amounts of as many blocks as a person may be in."""
         left, total = self.per_person_max, 0
-        for nano, blocks in sorted(((getattr(one.loss, amount), one.blocks) for one in self.charged), reverse=True):
+        for nano, blocks in sorted(((getattr(each.loss, amount), each.blocks) for each in self.charged), reverse=True):
             taken = min(left, blocks)
             total, left = total + nano * taken, left - taken
         return total
@@ -196,7 +199,7 @@ def _range_words(first: BlockValue, last: BlockValue) -> str:
 
 def largest(losses: Sequence[BlockLoss], nothing: Loss) -> Loss:
     """The most that any block loses, ε and δ each; `nothing`, in the account's terms, where no block loses anything."""
-    found = nothing
-    for one in losses:
-        found = found.larger(one.loss)
-    return found
+    maximum = nothing
+    for block_loss in losses:
+        maximum = maximum.larger(block_loss.loss)
+    return maximum

@@ -361,18 +361,18 @@ class Budget(ContractModel):
         """
         if charged is None or domain is None or self.blocks is None:
             return self
-        spans = [(domain.number(one.first), domain.number(one.last)) for one in charged.charged]
-        met = [
-            one
-            for one in self.blocks.balances
-            if any(domain.number(one.first) <= last and first <= domain.number(one.last) for first, last in spans)
+        spans = [(domain.number(block_range.first), domain.number(block_range.last)) for block_range in charged.charged]
+        balances = [
+            block
+            for block in self.blocks.balances
+            if any(domain.number(block.first) <= last and first <= domain.number(block.last) for first, last in spans)
         ]
-        oldest = min((domain.number(one.first) for one in self.blocks.balances), default=domain.last + 1)
-        if not met or any(first < oldest for first, _ in spans):
+        oldest = min((domain.number(balance.first) for balance in self.blocks.balances), default=domain.last + 1)
+        if not balances or any(first < oldest for first, _ in spans):
             return self  # some of them are not listed: what is left in every block of the account holds
-        spendable = met[0].spendable
-        for one in met:
-            spendable = spendable.within(one.spendable)
+        spendable = balances[0].spendable
+        for balance in balances:
+            spendable = spendable.within(balance.spendable)
         return self.model_copy(update={"remaining": spendable, "spendable": spendable})
 
     @property
