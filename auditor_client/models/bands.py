@@ -19,8 +19,8 @@ def joined_rules(rules: Sequence[Decided]) -> list[Decided]:
         rules: Of each whom it matches, and whether it is favourable.
     """
     left = list(rules)
-    while (found := _pair(left)) is not None:
-        first, second, path = found
+    while (pair := _pair(left)) is not None:
+        first, second, path = pair
         left[first] = (left[first][0].model_copy(update={"all_of": path}), left[first][1])
         del left[second]
     return left
@@ -37,19 +37,20 @@ def _pair(rules: Sequence[Decided]) -> tuple[int, int, Path] | None:
 
 def _joined(first: Path, second: Path) -> Path | None:
     """Return whom two rules match together, if they lie behind each other on one column and are alike on all others."""
-    columns = {one.column for one in (*first, *second) if _on(first, one.column) != _on(second, one.column)}
+    columns = {test.column for test in (*first, *second) if _on(first, test.column) != _on(second, test.column)}
     if len(columns) != 1:
         return None
     (column,) = columns
     for low, high in ((_on(first, column), _on(second, column)), (_on(second, column), _on(first, column))):
-        ends, starts = [one for one in low if one.op == "lt"], [one for one in high if one.op == "ge"]
-        bounds = all(one.op in ("lt", "ge") and not one.or_missing for one in (*low, *high))
+        ends, starts = [test for test in low if test.op == "lt"], [test for test in high if test.op == "ge"]
+        bounds = all(test.op in ("lt", "ge") and not test.or_missing for test in (*low, *high))
         if bounds and len(ends) == len(starts) == 1 and ends[0].value == starts[0].value:
-            kept = {one for one in low if one.op == "ge"} | {one for one in high if one.op == "lt"}
-            return tuple(one for one in dict.fromkeys((*first, *second)) if one.column != column or one in kept)
+            outer = {test for test in low if test.op == "ge"} | {test for test in high if test.op == "lt"}
+            tests = dict.fromkeys((*first, *second))
+            return tuple(test for test in tests if test.column != column or test in outer)
     return None
 
 
 def _on(path: Path, column: str) -> Path:
     """Return what a rule says of one column."""
-    return tuple(one for one in path if one.column == column)
+    return tuple(test for test in path if test.column == column)

@@ -24,7 +24,7 @@ class Space:
         by_column: defaultdict[str, list[Predicate]] = defaultdict(list)
         for predicate in chain.from_iterable(conjunctions):
             by_column[predicate.column].append(predicate)
-        return cls({name: representatives(schema.by_name[name], found) for name, found in by_column.items()})
+        return cls({name: representatives(schema.by_name[name], predicates) for name, predicates in by_column.items()})
 
     def box(self, predicates: Sequence[Predicate]) -> Box:
         """Return what a conjunction admits; a column that it does not name is not in it."""
@@ -43,13 +43,13 @@ class Space:
 
     def needed(self, predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
         """Predicates that admit the same, without those that others imply; of two that are equal the first goes."""
-        kept = list(predicates)
+        needed = list(predicates)
         for predicate in predicates:
-            others = [other for other in kept if other is not predicate]
-            admitted = self.box([other for other in others if other.column == predicate.column])
+            remaining = [other for other in needed if other is not predicate]
+            admitted = self.box([other for other in remaining if other.column == predicate.column])
             if admitted.get(predicate.column, self.all(predicate.column)) <= self.admitted(predicate):
-                kept = others
-        return tuple(kept)
+                needed = remaining
+        return tuple(needed)
 
     def reached(self, predicates: Sequence[Predicate]) -> bool:
         """Whether a conjunction admits anybody."""
@@ -60,7 +60,8 @@ def representatives(column: Column, predicates: Sequence[Predicate]) -> list[Val
     """A value of every stretch that some predicates distinguish, and missing where it may be."""
     values: list[Value | None] = list(column.values)
     if column.ordered:
-        numbers = sorted({float(one) for found in predicates for one in found.operands if isinstance(one, int | float)})
+        operands = [operand for predicate in predicates for operand in predicate.operands]
+        numbers = sorted({float(operand) for operand in operands if isinstance(operand, int | float)})
         near = [low for number in numbers for low in _around(column, number)]
         values = [*sorted({value for value in (*near, *_ends(column)) if column.low <= value <= column.high})]
     return [*values, None] if column.nullable else values

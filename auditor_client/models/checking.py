@@ -86,21 +86,22 @@ def checked(read: ReadModel, schema: Schema, ask: Ask, *, records: Invented | No
     """
     if records is None:
         records = invent(documents_of(read), schema, records_count(read), predicates=predicates_of(read.tree))
-    found = compare(read, schema, ask, records)
-    if found.outside:
+    agreement = compare(read, schema, ask, records)
+    if agreement.outside:
         raise ModelRefused(
-            f"What was read decides otherwise than the model itself on {found.outside} of {found.probes} invented "
-            "records, so the model cannot be read exactly. If it is made of unchanged parts, please report this."
+            f"What was read decides otherwise than the model itself on {agreement.outside} of "
+            f"{agreement.probes} invented records, so the model cannot be read exactly. If it is made of unchanged "
+            "parts, please report this."
         )
     provenance = read.provenance or Provenance("a model", "by hand")
     return replace(
         read,
         provenance=replace(
             provenance,
-            probes=found.probes,
-            differing=found.differing,
-            bound=found.bound,
-            largest=found.largest,
+            probes=agreement.probes,
+            differing=agreement.differing,
+            bound=agreement.bound,
+            largest=agreement.largest,
         ),
     )
 
@@ -122,9 +123,9 @@ def compare(read: ReadModel, schema: Schema, ask: Ask, records: Invented) -> Agr
         if theirs is not None:
             theirs = theirs.reshape(ours.shape)
             alike = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
-            apart = np.where(alike, 0.0, np.abs(ours - theirs)).max(axis=1)
-            far |= ~(apart <= (0.0 if bound is None else bound))
-            largest = max(largest or 0.0, float(apart.max(initial=0.0)))
+            gaps = np.where(alike, 0.0, np.abs(ours - theirs)).max(axis=1)
+            far |= ~(gaps <= (0.0 if bound is None else bound))
+            largest = max(largest or 0.0, float(gaps.max(initial=0.0)))
     unlike = _decisions(read, schema, {**records.values, **values}) != answers.favourable
     return Agreement(
         probes=records.count,

@@ -21,14 +21,12 @@ def favourable_classes(classes: Sequence[Any], favourable: Collection[Any] | Non
     """
     if favourable is None:
         raise OutcomeNotNamed("The model predicts", [class_text(label) for label in classes])
-    asked = [favourable] if isinstance(favourable, str) else list(favourable)
-    found = [
-        {label for label in classes if label == wanted or class_text(label) == class_text(wanted)} for wanted in asked
-    ]
-    chosen = set().union(*found)
-    if all(found) and 0 < len(chosen) < len(classes):
+    names = [favourable] if isinstance(favourable, str) else list(favourable)
+    matches = [{label for label in classes if label == name or class_text(label) == class_text(name)} for name in names]
+    chosen = set().union(*matches)
+    if all(matches) and 0 < len(chosen) < len(classes):
         return chosen
-    raise ModelRefused(f"Name some, but not all, of the classes {_shown(classes)} as `favourable`; not {asked}.")
+    raise ModelRefused(f"Name some, but not all, of the classes {_shown(classes)} as `favourable`; not {names}.")
 
 
 def class_text(label: Any) -> str:

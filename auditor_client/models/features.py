@@ -60,8 +60,8 @@ class ColumnFeatures:
         values, column = records.values[self.domain.column.name], self.domain.column
         if column.ordered:
             cuts = [float(Line(column).value(cut)) for cut in self.domain.cuts]
-            found: NDArray[np.intp] = np.searchsorted(np.array(cuts, np.float64), values, side="left")
-            return np.where(np.isnan(values), self.domain.values_count, found)
+            atoms: NDArray[np.intp] = np.searchsorted(np.array(cuts, np.float64), values, side="left")
+            return np.where(np.isnan(values), self.domain.values_count, atoms)
         index: dict[Any, int] = {value: atom for atom, value in enumerate(column.values)}
         return np.array([index.get(value, self.domain.values_count) for value in values.tolist()], np.intp)
 
@@ -203,7 +203,7 @@ def _ends(domain: Domain) -> Iterator[tuple[int, Value | None]]:
         yield domain.values_count, None
 
 
-def _answer(feature: Feature, x: list[Any], found: Numbers, slope: float) -> tuple[float, float] | None:
+def _answer(feature: Feature, x: list[Any], numbers: Numbers, slope: float) -> tuple[float, float] | None:
     """Return what a feature adds to slope · x on an atom, and how large its parts are; None if that is no constant.
 
     Args:
@@ -214,18 +214,18 @@ def _answer(feature: Feature, x: list[Any], found: Numbers, slope: float) -> tup
     """
     affine = feature.affine
     if x[0] is None or isinstance(x[0], str | bool):
-        return float(found[0]), abs(float(found[0]))
-    if affine is not None and _fits(affine, x, found):
+        return float(numbers[0]), abs(float(numbers[0]))
+    if affine is not None and _fits(affine, x, numbers):
         return affine.offset, affine.size
     if len(x) == 1:
-        rest = float(found[0]) - slope * x[0]
-        return rest, abs(float(found[0])) + abs(slope * x[0])
-    if affine is None and (found == found[0]).all():
-        return float(found[0]), abs(float(found[0]))
+        constant = float(numbers[0]) - slope * x[0]
+        return constant, abs(float(numbers[0])) + abs(slope * x[0])
+    if affine is None and (numbers == numbers[0]).all():
+        return float(numbers[0]), abs(float(numbers[0]))
     return None
 
 
-def _fits(affine: Affine, x: list[Any], found: Numbers) -> bool:
+def _fits(affine: Affine, x: list[Any], numbers: Numbers) -> bool:
     values = np.array(x, np.float64)
     expected = affine.slope * values + affine.offset
-    return bool((np.abs(found - expected) <= _CLOSE * (np.abs(affine.slope * values) + affine.size)).all())
+    return bool((np.abs(numbers - expected) <= _CLOSE * (np.abs(affine.slope * values) + affine.size)).all())

@@ -69,12 +69,12 @@ def saved_by(schema: Any) -> Version | None:
     Args:
         schema: The parsed `schema.json` of a skops file.
     """
-    found = {
+    versions = {
         version
         for state in states(schema)
         if isinstance(text := member(state, "_sklearn_version"), str) and (version := _version(text)) != _today()
     }
-    return min(found, default=None)
+    return min(versions, default=None)
 
 
 def with_todays_nodes(content: bytes) -> bytes:
@@ -119,18 +119,19 @@ def require_todays_parameters(state: Mapping[str, Any], estimator: type, name: s
     The vocabulary of a class is what it has before it is fitted, and each attribute that its source names.
     """
     inside, text = _members(state), member(state, "_sklearn_version")
-    known, named = _todays_members(estimator), _named_in_source(estimator)
-    for one in inside or ():
-        fitted = one.startswith("_") or one.endswith("_")
-        if one in known or (fitted and (named is None or one in named or one in _KNOWN)):
+    members, names = _todays_members(estimator), _named_in_source(estimator)
+    for attribute in inside or ():
+        fitted = attribute.startswith("_") or attribute.endswith("_")
+        if attribute in members or (fitted and (names is None or attribute in names or attribute in _KNOWN)):
             continue
-        if estimator.__name__ in _STEPWISE and one in _OF_TRAINING:
+        if estimator.__name__ in _STEPWISE and attribute in _OF_TRAINING:
             continue
-        value = member(state, one)
-        if fitted or value not in _HARMLESS.get(one, ()):
+        value = member(state, attribute)
+        if fitted or value not in _HARMLESS.get(attribute, ()):
             raise ModelRefused(
                 f"{name} was saved by scikit-learn {text or '(no version)'}: its {estimator.__name__} has "
-                f"{one}={value!r}, which the installed {sklearn.__version__} does not know and would ignore. {_AGAIN}"
+                f"{attribute}={value!r}, which the installed {sklearn.__version__} "
+                f"does not know and would ignore. {_AGAIN}"
             )
 
 
@@ -161,8 +162,8 @@ def completed(model: Any, version: Version, file: str) -> None:
             _complete_tree(part, version)
         elif kind in (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier):
             without = version < ((1, 4) if kind is ensemble.RandomForestClassifier else (1, 6))
-            for one in part.estimators_ if without else ():
-                one._support_missing_values = _never  # noqa: SLF001  # they refused missing values then
+            for tree in part.estimators_ if without else ():
+                tree._support_missing_values = _never  # noqa: SLF001  # they refused missing values then
         elif kind is ensemble.GradientBoostingClassifier:
             _complete_boosting(part, version, file)
         elif kind is ensemble.HistGradientBoostingClassifier:
@@ -238,12 +239,12 @@ def _complete_histograms(part: Any, version: Version, name: str) -> None:
 
 def _parts(model: Any) -> Iterator[Any]:
     """The objects of scikit-learn inside of one, and it itself."""
-    waiting, seen = [model], set()
+    waiting, visited = [model], set()
     while waiting:
         part = waiting.pop()
-        if id(part) in seen:
+        if id(part) in visited:
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         if isinstance(part, BaseEstimator) or type(part).__module__.startswith("sklearn.calibration"):
             yield part
             waiting += vars(part).values()
@@ -285,21 +286,21 @@ def _members(state: Mapping[str, Any]) -> dict[str, Any] | None:
 @cache
 def _named_in_source(estimator: type) -> frozenset[str] | None:
     """Each attribute that the modules of a class and of those it comes from name; None where there is no source."""
-    found: set[str] = set()
-    for one in estimator.__mro__:
-        if one.__module__.startswith("sklearn."):
+    names: set[str] = set()
+    for ancestor in estimator.__mro__:
+        if ancestor.__module__.startswith("sklearn."):
             try:
-                found |= set(re.findall(r"\.([A-Za-z_]\w*)", inspect.getsource(sys.modules[one.__module__])))
+                names |= set(re.findall(r"\.([A-Za-z_]\w*)", inspect.getsource(sys.modules[ancestor.__module__])))
             except (OSError, TypeError):
                 return None
-    return frozenset(found)
+    return frozenset(names)
 
 
 @cache
 def _todays_members(estimator: type) -> set[str]:
     """The names of what the installed class has before it is fitted."""
     parameters = inspect.signature(estimator).parameters
-    required = {name: None for name, one in parameters.items() if one.default is one.empty}
+    required = {name: None for name, parameter in parameters.items() if parameter.default is parameter.empty}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {*parameters, *vars(estimator(**required))}

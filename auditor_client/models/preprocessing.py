@@ -98,9 +98,10 @@ class Preprocessing:
             ModelRefused: A step mixes columns, is not known, or fails for a declared value.
         """
         self.inputs = inputs
-        known = inputs.schema.by_name
+        columns = inputs.schema.by_name
         self.features: Sequence[Feature] = [
-            Feature(name, affine=Affine() if name in known and known[name].ordered else None) for name in inputs.columns
+            Feature(name, affine=Affine() if name in columns and columns[name].ordered else None)
+            for name in inputs.columns
         ]
         self.transform: Transform = lambda table: table
         for step in steps:
@@ -123,16 +124,16 @@ class Preprocessing:
 
     def probes(self, features: Sequence[Feature]) -> list[Probe]:
         """The values of the features' raw columns that matter: declared ones, those next to cuts, missing."""
-        found: dict[Probe, None] = {}
+        probes: dict[Probe, None] = {}
         for feature in dict.fromkeys(features):
             column = self.inputs.schema.by_name.get(feature.source)
             if column is None:
-                found[Probe(feature.source, None)] = None
+                probes[Probe(feature.source, None)] = None
                 continue
             domain = Domain(column, tuple(sorted(feature.cuts)))
             for atom in range(domain.values_count + column.nullable):
-                found.update((Probe(column.name, value), None) for value in domain.examples(atom))
-        return list(found)
+                probes.update((Probe(column.name, value), None) for value in domain.examples(atom))
+        return list(probes)
 
     def require_works(self, transform: Transform, features: Sequence[Feature], what: str) -> None:
         """Refuse a model that fails for a declared value, rather than audit it for half of the people."""
@@ -193,13 +194,13 @@ class Preprocessing:
             self._missing_is(None, feature.source)
         if isinstance(sentinel, int | float) and not math.isnan(sentinel):
             features = self._cut_at(features, [_around([sentinel])] * len(features), before, keep=True)
-        kept = [
+        filled = [
             feature
             for feature, filling in zip(features, step.statistics_, strict=True)
             if step.keep_empty_features or not _is_missing(filling)  # NaN: nothing was there to learn from
         ]
         indicated = step.indicator_.features_ if step.add_indicator else ()
-        return [*kept, *(replace(features[index], affine=None) for index in indicated)]
+        return [*filled, *(replace(features[index], affine=None) for index in indicated)]
 
     def _trace_bins(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
         """A bin's own feature turns twice; the bin's number only rises, so the number is searched."""
@@ -216,8 +217,8 @@ class Preprocessing:
         dropped = none if step.drop_idx_ is None else step.drop_idx_
         rare = getattr(step, "infrequent_categories_", none)
         counts = [
-            len(known) - (drop is not None) - (0 if together is None else len(together) - 1)
-            for known, drop, together in zip(step.categories_, dropped, rare, strict=True)
+            len(categories) - (drop is not None) - (0 if together is None else len(together) - 1)
+            for categories, drop, together in zip(step.categories_, dropped, rare, strict=True)
         ]
         require_sound_encoder(step, counts)
         cut = self._trace_ordinal(step, features, before)
@@ -226,13 +227,13 @@ class Preprocessing:
     def _trace_ordinal(self, step: Any, features: Sequence[Feature], before: Transform) -> list[Feature]:
         """An encoder knows single numbers: each is a piece of its own, with unknown ones in between."""
         levels = []
-        for index, (feature, known) in enumerate(zip(features, step.categories_, strict=True)):
-            for missing in {value for value in known if _is_missing(value)}:
+        for index, (feature, categories) in enumerate(zip(features, step.categories_, strict=True)):
+            for missing in {value for value in categories if _is_missing(value)}:
                 self._missing_is(missing, feature.source)
-            seen = quietly(_selected(before, [index]), self.inputs.rows(self.probes([feature])))
+            values = quietly(_selected(before, [index]), self.inputs.rows(self.probes([feature])))
             if feature.source in self.inputs.schema.by_name:
-                _require_same_kind(_dense(seen).ravel(), known, feature.source)
-            numbers = [] if any(isinstance(value, str) for value in known) else known.astype(np.float64)
+                _require_same_kind(_dense(values).ravel(), categories, feature.source)
+            numbers = [] if any(isinstance(value, str) for value in categories) else categories.astype(np.float64)
             levels.append(_around([number for number in numbers if not math.isnan(number)]))
         return self._cut_at(features, levels, before)
 
@@ -260,8 +261,8 @@ class Preprocessing:
             for level in levels[index]
         ]
         cuts = [set(feature.cuts) for feature in features]
-        found = turns(self.inputs, tests, _numbers(_selected(before, ordered)))
-        for test, keys in zip(tests, found, strict=True):
+        turning_keys = turns(self.inputs, tests, _numbers(_selected(before, ordered)))
+        for test, keys in zip(tests, turning_keys, strict=True):
             cuts[ordered[test.column]] |= keys
         return [
             Feature(feature.source, frozenset(cut), feature.affine if keep else None)
@@ -290,15 +291,18 @@ def _scaling(step: Any, count: int) -> tuple[list[float], list[float]]:
         return (1 / scale).tolist(), offsets.tolist()
 
 
-def _require_same_kind(seen: NDArray[Any], known: NDArray[Any], source: str) -> None:
+def _require_same_kind(declared_values: NDArray[Any], categories: NDArray[Any], source: str) -> None:
     """Refuse an encoder of texts where the dataset has numbers: it would take every value for an unknown one."""
-    of_text = [{isinstance(value, str) for value in values if not _is_missing(value)} for values in (seen, known)]
+    of_text = [
+        {isinstance(value, str) for value in values if not _is_missing(value)}
+        for values in (declared_values, categories)
+    ]
     if of_text[0] and of_text[1] and of_text[0] != of_text[1]:
         raise ModelRefused(
-            f"The encoder of column {source!r} knows {_shown(known)}, and the dataset declares {_shown(seen)}: "
-            "train the model on the declared type."
+            f"The encoder of column {source!r} knows {_shown(categories)}, and the dataset declares "
+            f"{_shown(declared_values)}: train the model on the declared type."
         )
-    if any(isinstance(value, str) and normalise(value) != value for value in known):
+    if any(isinstance(value, str) and normalise(value) != value for value in categories):
         raise ModelRefused(f"The encoder of column {source!r} knows texts that are not in NFC: train it on NFC texts.")
 
 

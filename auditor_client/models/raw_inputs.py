@@ -83,11 +83,11 @@ def _fractional(split: float) -> bool:
 
 def fitted_splits(model: Any, columns: Sequence[str], schema: Schema) -> list[tuple[Column, set[float]]]:
     """Each ordered column, and where the trees of a scikit-learn model split it; nothing of a Pipeline."""
-    found: dict[int, set[float]] = {}
-    waiting, seen = [model], 0
-    while waiting and seen < _PARTS_MAX:
+    splits_by_feature: dict[int, set[float]] = {}
+    waiting, count = [model], 0
+    while waiting and count < _PARTS_MAX:
         part = waiting.pop()
-        seen += 1
+        count += 1
         if isinstance(part, list | tuple | np.ndarray):
             waiting += list(part)
             continue
@@ -95,7 +95,8 @@ def fitted_splits(model: Any, columns: Sequence[str], schema: Schema) -> list[tu
         if tree is not None:
             for feature, threshold in zip(tree.feature.tolist(), tree.threshold.tolist(), strict=True):
                 if feature >= 0:
-                    found.setdefault(feature, set()).add(threshold)
+                    splits_by_feature.setdefault(feature, set()).add(threshold)
         waiting += [list(getattr(part, "estimators_", ()))]
-    named = [(schema.by_name.get(columns[index]), splits) for index, splits in found.items() if index < len(columns)]
-    return [(column, splits) for column, splits in named if column is not None and column.ordered]
+    inputs = [(index, splits) for index, splits in splits_by_feature.items() if index < len(columns)]
+    split_columns = [(schema.by_name.get(columns[index]), splits) for index, splits in inputs]
+    return [(column, splits) for column, splits in split_columns if column is not None and column.ordered]

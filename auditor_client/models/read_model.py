@@ -151,8 +151,8 @@ def of_values(column: Column, favourable: Collection[Value]) -> Tree:
     Whoever has no value is not decided about.
     """
     domain = Domain(column)
-    wanted = sum(1 << index for index, value in enumerate(column.values) if value in favourable)
-    yes, no = sorted(domain.ways(wanted, domain.everything & ~domain.missing), key=lambda way: not way.left)
+    favourable_atoms = sum(1 << index for index, value in enumerate(column.values) if value in favourable)
+    yes, no = sorted(domain.ways(favourable_atoms, domain.everything & ~domain.missing), key=lambda way: not way.left)
     words = [
         " or ".join(
             str(value).lower() if isinstance(value, bool) else value for value in column.values if chosen(value)

@@ -53,7 +53,7 @@ def stability_tree(tree: Tree, schema: Schema, reach: Mapping[str, float], free:
 
     def refined(node: Node, path: tuple[Predicate, ...]) -> Node:
         if isinstance(node, Split):
-            children = (Branch(one.predicates, refined(one.child, (*path, *one.predicates))) for one in node.branches)
+            children = (Branch(way.predicates, refined(way.child, (*path, *way.predicates))) for way in node.branches)
             return Split(node.id, tuple(children), node.origin)
         near = [
             (boxes[id(rule.leaf)], grown[id(rule.leaf)])
@@ -73,24 +73,25 @@ def _parts(
     budget: Iterator[int],
 ) -> Node:
     """Split a box along the grown boxes that it meets, until each part is in one or in none of them."""
-    met = [
+    touching = [
         (other, predicates)
         for other, predicates in near
         if all(box.get(column, space.all(column)) & admitted for column, admitted in other.items())
     ]
     inside = any(
-        all(box.get(column, space.all(column)) <= admitted for column, admitted in other.items()) for other, _ in met
+        all(box.get(column, space.all(column)) <= admitted for column, admitted in other.items())
+        for other, _ in touching
     )
     number = next(budget)
     identity = f"{name}.{number}"
-    if inside or not met:
+    if inside or not touching:
         if number >= 2 * limits.RULES_PER_PLAN_MAX:
             raise QuestionRefused(
                 f"The tree falls into more than {limits.RULES_PER_PLAN_MAX} parts: prune it (max_leaf_nodes), or give "
                 "fewer columns a distance."
             )
         return Leaf(identity, UNSTABLE if inside else STABLE, favourable=not inside)
-    _, predicates = met[0]
+    _, predicates = touching[0]
     cut = next(
         predicate
         for predicate in predicates
@@ -100,7 +101,7 @@ def _parts(
     branches = []
     for test in (cut, against):
         admitted = box.get(cut.column, space.all(cut.column)) & space.admitted(test)
-        child = _parts(space, {**box, cut.column: admitted}, met, name, budget)
+        child = _parts(space, {**box, cut.column: admitted}, touching, name, budget)
         branches.append(Branch((test,), child))
     return Split(identity, tuple(branches))
 
@@ -121,11 +122,11 @@ def _check(schema: Schema, reach: Mapping[str, float], free: Collection[str]) ->
 def _grown(
     predicates: Sequence[Predicate], schema: Schema, reach: Mapping[str, float], free: Collection[str]
 ) -> Iterator[Predicate]:
-    kept = [predicate for predicate in predicates if predicate.column not in free]
-    for name in dict.fromkeys(predicate.column for predicate in kept):
-        of_column, column = [one for one in kept if one.column == name], schema.by_name[name]
+    remaining = [predicate for predicate in predicates if predicate.column not in free]
+    for name in dict.fromkeys(predicate.column for predicate in remaining):
+        of_column, column = [test for test in remaining if test.column == name], schema.by_name[name]
         admitted = [
-            value for value in representatives(column, of_column) if all(one.matches(value) for one in of_column)
+            value for value in representatives(column, of_column) if all(test.matches(value) for test in of_column)
         ]
         if name in reach and admitted == [None]:  # only missing values, which stay what they are
             yield Predicate(column=name, op="is_missing")

@@ -131,8 +131,8 @@ def read(scoring: Scoring, favourable: Sequence[Any], schema: Schema) -> ReadSco
     Raises:
         ModelRefused: It decides the same about everybody, or is not monotone in its number.
     """
-    others = [label for label in scoring.classes if label not in favourable]
-    words = (" or ".join(map(str, favourable)), " or ".join(map(str, others)))
+    unfavourable = [label for label in scoring.classes if label not in favourable]
+    words = (" or ".join(map(str, favourable)), " or ".join(map(str, unfavourable)))
     chosen = np.array([label in favourable for label in scoring.classes])
     first = int(np.flatnonzero(chosen)[0])
     if scoring.complementary:
@@ -170,8 +170,8 @@ def _by_threshold(
     [document] = scoring.documents
 
     def ask(values: Numbers) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = quietly(favourable, values[:, None])
-        return found
+        decisions: NDArray[np.bool_] = quietly(favourable, values[:, None])
+        return decisions
 
     lowest, highest = ask(np.array([-_LARGEST, _LARGEST])).tolist()
     if lowest == highest:

@@ -106,8 +106,8 @@ def complementary(ensemble: Ensemble) -> bool:
 
 
 def _argmax(numbers: Numbers) -> NDArray[np.intp]:
-    found: NDArray[np.intp] = np.argmax(numbers, axis=1)
-    return found
+    indices: NDArray[np.intp] = np.argmax(numbers, axis=1)
+    return indices
 
 
 def mean_of_probabilities(model: Any) -> Scoring:
@@ -211,18 +211,18 @@ def _adaboost(model: Any, features: int) -> tuple[Ensemble, Scoring]:
     whole = weights.sum()
     trees = []
     for tree, weight in zip(_parts(model.estimators_, TREES), weights, strict=False):
-        known = np.asarray(tree.classes_).tolist()
-        if not set(known) <= set(labels):
+        own = np.asarray(tree.classes_).tolist()
+        if not set(own) <= set(labels):
             raise ModelRefused(f"A tree of the model decides what the model does not know. {_AGAIN}")
-        votes = np.array([labels.index(label) for label in known])[np.argmax(_values(tree, features, len(known)), 1)]
+        votes = np.array([labels.index(label) for label in own])[np.argmax(_values(tree, features, len(own)), 1)]
         values = np.where(votes[:, None] == np.arange(classes), weight, -1 / (classes - 1) * weight)
         trees.append(_fitted(tree, values[:, 1:] if two else values, range(features), (0,) if two else range(classes)))
     if not (np.isfinite(weights).all() and whole > 0):
         raise ModelRefused(f"The weights of the model's trees do not have a positive sum. {_AGAIN}")
 
     def margins(numbers: Numbers) -> Numbers:
-        found: Numbers = (numbers[:, 0] / whole) * 2 if two else numbers / whole
-        return found
+        margin: Numbers = (numbers[:, 0] / whole) * 2 if two else numbers / whole
+        return margin
 
     scoring = Scoring(
         labels,
@@ -249,16 +249,16 @@ ENSEMBLES: Final[Mapping[type, tuple[str, Callable[[Any, int], tuple[Ensemble, S
 
 def _parts(estimators: Any, kinds: tuple[type, ...]) -> list[Any]:
     """An ensemble's trees, after what scikit-learn would follow in them was checked."""
-    found = list(estimators)
-    for part in found:
+    trees = list(estimators)
+    for part in trees:
         if type(part) not in kinds:
             raise ModelRefused(
                 f"The model is made of {type(part).__name__}s. Ensembles of {kinds[0].__name__}s are read exactly."
             )
         require_sound_tree(part)
-    if not found:
+    if not trees:
         raise ModelRefused(f"The model does not have trees. {_AGAIN}")
-    return found
+    return trees
 
 
 def _values(tree: Any, features: int, width: int) -> Numbers:
@@ -296,7 +296,7 @@ def _fitted(tree: Any, values: Numbers, columns: Sequence[int], scores: Iterable
     return FittedTree(tests, left, right, values, tuple(scores))
 
 
-def _histogram_tree(tree: Any, score: int, categorical: NDArray[np.bool_], known: Any) -> FittedTree:
+def _histogram_tree(tree: Any, score: int, categorical: NDArray[np.bool_], categories: Any) -> FittedTree:
     if type(tree) is not TreePredictor:
         raise ModelRefused(f"One of the model's trees is a {type(tree).__name__}. {_AGAIN}")
     nodes = tree.nodes
@@ -319,13 +319,13 @@ def _histogram_tree(tree: Any, score: int, categorical: NDArray[np.bool_], known
     if not sound:
         raise ModelRefused(f"The nodes of one of the model's trees do not make a tree. {_AGAIN}")
     tests = [
-        None if node["is_leaf"] else _histogram_test(node, tree.raw_left_cat_bitsets, categorical, known)
+        None if node["is_leaf"] else _histogram_test(node, tree.raw_left_cat_bitsets, categorical, categories)
         for node in nodes
     ]
     return FittedTree(tests, left.tolist(), right.tolist(), nodes["value"].astype(np.float64)[:, None], (score,))
 
 
-def _histogram_test(node: Any, bitsets: Any, categorical: NDArray[np.bool_], known: Any) -> NumberTest:
+def _histogram_test(node: Any, bitsets: Any, categorical: NDArray[np.bool_], categories: Any) -> NumberTest:
     feature, of_nan = int(node["feature_idx"]), bool(node["missing_go_to_left"])
     if not node["is_categorical"]:
         return NumberTest(feature, float(node["num_threshold"]), of_nan)
@@ -333,4 +333,4 @@ def _histogram_test(node: Any, bitsets: Any, categorical: NDArray[np.bool_], kno
         raise ModelRefused(f"The model takes a number for a category. {_AGAIN}")
     bits = np.asarray(bitsets[node["bitset_idx"]], np.uint32)
     codes = frozenset(code for code in range(32 * len(bits)) if bits[code // 32] >> np.uint32(code % 32) & np.uint32(1))
-    return NumberTest(feature, 0.0, of_nan, codes, frozenset(int(code) for code in known[feature]))
+    return NumberTest(feature, 0.0, of_nan, codes, frozenset(int(code) for code in categories[feature]))

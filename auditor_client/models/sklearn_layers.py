@@ -31,16 +31,16 @@ class _Network:
     """A fitted network's weights, and the inputs of its documents."""
 
     def __init__(self, model: MLPClassifier, preprocessing: Preprocessing) -> None:
-        self.weights = [np.asarray(one, np.float64) for one in model.coefs_]
-        self.biases = [np.asarray(one, np.float64) for one in model.intercepts_]
+        self.weights = [np.asarray(array, np.float64) for array in model.coefs_]
+        self.biases = [np.asarray(array, np.float64) for array in model.intercepts_]
         self.activation = model.activation
-        self.unit = 2.0**-24 if any(np.asarray(one).dtype == np.float32 for one in model.coefs_) else 2.0**-53
+        self.unit = 2.0**-24 if any(np.asarray(array).dtype == np.float32 for array in model.coefs_) else 2.0**-53
         self._require_sound(model, len(preprocessing.features))
         self.columns = column_features(preprocessing)
 
     def _require_sound(self, model: MLPClassifier, features: int) -> None:
         outputs = 1 if len(model.classes_) == 2 else len(model.classes_)
-        shapes = [one.shape for one in self.weights]
+        shapes = [weights.shape for weights in self.weights]
         sound = (
             len(shapes) == len(self.biases) == model.n_layers_ - 1 >= 1
             and all(len(shape) == 2 for shape in shapes)
@@ -50,7 +50,7 @@ class _Network:
             and model.n_features_in_ == features
             and self.activation in _ACTIVATIONS
             and type(vars(model)["_label_binarizer"]) is LabelBinarizer
-            and all(np.isfinite(one).all() for one in (*self.weights, *self.biases))
+            and all(np.isfinite(array).all() for array in (*self.weights, *self.biases))
         )
         if not sound:
             raise ModelRefused(f"The network's weights do not fit together. {_AGAIN}")
@@ -128,9 +128,9 @@ def scoring_of(model: MLPClassifier, preprocessing: Preprocessing) -> tuple[Scor
         raise ModelRefused(f"The network ends with {model.out_activation_!r}, which no classifier does. {_AGAIN}")
 
     def activated(numbers: Numbers, check_input: bool = True) -> Numbers:
-        found = numbers.copy()
-        ACTIVATIONS[model.out_activation_](found)
-        return found
+        outputs = numbers.copy()
+        ACTIVATIONS[model.out_activation_](outputs)
+        return outputs
 
     around._forward_pass_fast = activated  # noqa: SLF001  # the model's own code, of numbers that are known already
     scoring = Scoring(

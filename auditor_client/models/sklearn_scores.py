@@ -144,7 +144,7 @@ class _Reading:
             )
         [calibrated] = model.calibrated_classifiers_
         if type(calibrated) is not _CalibratedClassifier or not all(
-            type(one) in _CALIBRATORS for one in calibrated.calibrators
+            type(calibrator) in _CALIBRATORS for calibrator in calibrated.calibrators
         ):
             raise ModelRefused(
                 "The model's calibration is not from scikit-learn. Save the model again from its source."
@@ -181,8 +181,8 @@ def read_uncompared(model: Any, request: ModelRequest) -> tuple[ReadModel, Schem
     scoring = inside.scoring
     if request.above is not None:
         scoring = scoring.above(request.above, chosen)
-    found = read(scoring, chosen, request.schema)
-    own, within = found.scoring.own, found.scoring.bounds
+    scored = read(scoring, chosen, request.schema)
+    own, within = scored.scoring.own, scored.scoring.bounds
     maker = f"scikit-learn {sklearn.__version__}"
     provenance = Provenance(f"{inside.words}, {maker}", "sklearn", maker)
 
@@ -193,11 +193,11 @@ def read_uncompared(model: Any, request: ModelRequest) -> tuple[ReadModel, Schem
         else:
             [column] = np.flatnonzero(np.asarray(model.classes_) == chosen[0])
             accepted = quietly(model.predict_proba, table)[:, column] > request.above
-        scores = {} if own is None else _by_column(found.numbers, quietly(own, table))
-        bounds = {} if within is None else dict.fromkeys(found.numbers, within(records))
+        scores = {} if own is None else _by_column(scored.numbers, quietly(own, table))
+        bounds = {} if within is None else dict.fromkeys(scored.numbers, within(records))
         return MakersAnswers(accepted, scores, bounds)
 
-    return replace(found.model, provenance=provenance), request.schema, ask
+    return replace(scored.model, provenance=provenance), request.schema, ask
 
 
 def _by_column(parts: Mapping[str, Callable[[Numbers], Numbers]], numbers: Numbers) -> dict[str, Numbers]:
@@ -289,14 +289,14 @@ def one_job(model: Any) -> Iterator[None]:
 
 def _nested(model: Any) -> Iterator[Any]:
     """A model and the models in it."""
-    waiting, seen = [model], set()
+    waiting, visited = [model], set()
     while waiting:
         part = waiting.pop()
-        if not isinstance(part, BaseEstimator) or id(part) in seen:
+        if not isinstance(part, BaseEstimator) or id(part) in visited:
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         yield part
         state = vars(part)
         waiting += [step for _, step in state.get("steps", ())]
         waiting += [state[name] for name in ("estimator", "estimator_") if name in state]
-        waiting += [one.estimator for one in state.get("calibrated_classifiers_", ())]
+        waiting += [classifier.estimator for classifier in state.get("calibrated_classifiers_", ())]

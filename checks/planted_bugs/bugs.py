@@ -135,7 +135,10 @@ BUGS: Final = (
         "a reader is believed whatever the maker decides",
         (
             Edit(
-                "auditor_client/models/checking.py", "checked", "    if found.outside:\n", "    if found.outside < 0:\n"
+                "auditor_client/models/checking.py",
+                "checked",
+                "    if agreement.outside:\n",
+                "    if agreement.outside < 0:\n",
             ),
         ),
         ("tests/unit/auditor_client/test_checking.py::test_a_threshold_that_is_off_by_one_double_is_found",),

@@ -155,7 +155,7 @@ READER_BUGS: Final = (
             Edit(
                 "auditor_client/models/older_sklearn.py",
                 "require_todays_parameters",
-                "if fitted or value not in _HARMLESS.get(one, ()):",
+                "if fitted or value not in _HARMLESS.get(attribute, ()):",
                 "if value is _HARMLESS:",
             ),
         ),
@@ -211,8 +211,8 @@ READER_BUGS: Final = (
             Edit(
                 "auditor_client/models/readers/onnx/graph.py",
                 "Graph._follow",
-                "if known is not None and name not in known.split():",
-                "if known is None and name in names and not name:",
+                "if vocabulary is not None and name not in vocabulary.split():",
+                "if vocabulary is None and name in names and not name:",
             ),
         ),
         ("tests/unit/auditor_client/formats/test_onnx.py::test_what_is_not_known_is_refused_by_name",),

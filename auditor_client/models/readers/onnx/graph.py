@@ -174,30 +174,30 @@ class Graph:
         self.tensors: dict[str, Tensor] = {}
         for tensor in graph.initializer:
             self.tensors[tensor.name] = constant_array(tensor)
-        for given in graph.input:
-            if given.name not in self.tensors:
-                self._take(given)
+        for graph_input in graph.input:
+            if graph_input.name not in self.tensors:
+                self._take(graph_input)
         for node in graph.node:
             self._follow(node)
 
-    def _take(self, given: Any) -> None:
-        tensor = given.type.tensor_type
+    def _take(self, graph_input: Any) -> None:
+        tensor = graph_input.type.tensor_type
         shape = [size.dim_value for size in tensor.shape.dim]
         width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else 0
         if not 1 <= width <= WIDTH_MAX:
-            raise ModelRefused(f"Input {given.name[:60]!r} is no table of a declared width.")
+            raise ModelRefused(f"Input {graph_input.name[:60]!r} is no table of a declared width.")
         first = len(self.names)
-        self.names += [given.name] if width == 1 else [f"{given.name}[{index}]" for index in range(width)]
+        self.names += [graph_input.name] if width == 1 else [f"{graph_input.name}[{index}]" for index in range(width)]
         if tensor.elem_type == 8:
             if width > 1:
                 raise ModelRefused("Texts come as one input for each column.")
-            self.tensors[given.name] = ("text", first)
+            self.tensors[graph_input.name] = ("text", first)
         elif tensor.elem_type in _KINDS:
             kind = _KINDS[tensor.elem_type]
-            self.tensors[given.name] = tuple(Encoded(first + index, kind=kind) for index in range(width))
+            self.tensors[graph_input.name] = tuple(Encoded(first + index, kind=kind) for index in range(width))
         else:
             raise ModelRefused(
-                f"Input {given.name[:60]!r} has a type that is not read: use float, int64, bool or string."
+                f"Input {graph_input.name[:60]!r} has a type that is not read: use float, int64, bool or string."
             )
 
     def _follow(self, node: Any) -> None:
@@ -209,15 +209,15 @@ class Graph:
         method = getattr(self, f"_op_{node.op_type.lower()}", None)
         if method is None or node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
             raise ModelRefused(f"The operator {node.op_type[:60]!r} is not read. {READ}")
-        known = ATTRIBUTES.get(node.op_type)
+        vocabulary = ATTRIBUTES.get(node.op_type)
         for name in names:
-            if known is not None and name not in known.split():
+            if vocabulary is not None and name not in vocabulary.split():
                 raise ModelRefused(f"{node.op_type} has an attribute {name[:60]!r}, which is not read.")
         outputs = method(inputs, names)
-        for name, made in zip(node.output, outputs if isinstance(outputs, list) else [outputs], strict=False):
+        for name, output in zip(node.output, outputs if isinstance(outputs, list) else [outputs], strict=False):
             if name in self.tensors:
                 raise ModelRefused(f"The tensor {name[:60]!r} is made twice.")
-            self.tensors[name] = made
+            self.tensors[name] = output
 
     @staticmethod
     def _attribute(attribute: Any) -> Any:
@@ -243,79 +243,79 @@ class Graph:
 
     _op_zipmap = _op_identity
 
-    def _op_squeeze(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        axes = given.get("axes", inputs[1].ravel().tolist() if len(inputs) > 1 else [1])
+    def _op_squeeze(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        axes = attributes.get("axes", inputs[1].ravel().tolist() if len(inputs) > 1 else [1])
         if not isinstance(inputs[0], np.ndarray) and list(axes) not in ([1], [-1]):
             raise ModelRefused("A Squeeze of records, not of columns, is not read.")
         return inputs[0]
 
-    def _op_flatten(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        if isinstance(inputs[0], np.ndarray) or given.get("axis", 1) not in (1, -1):
+    def _op_flatten(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        if isinstance(inputs[0], np.ndarray) or attributes.get("axis", 1) not in (1, -1):
             raise ModelRefused("A Flatten is read of columns that stay columns.")
         return inputs[0]
 
-    def _op_constant(self, _: Any, given: dict[str, Any]) -> Any:
-        return np.asarray(next(iter(given.values())))
+    def _op_constant(self, _: Any, attributes: dict[str, Any]) -> Any:
+        return np.asarray(next(iter(attributes.values())))
 
     def _op_reshape(self, inputs: Sequence[Any], _: Any) -> Any:
         if isinstance(inputs[0], Encoded | Outputs) or (isinstance(inputs[0], tuple) and len(inputs[0]) > 2):
-            wanted = np.asarray(inputs[1]).ravel().tolist()
+            shape = np.asarray(inputs[1]).ravel().tolist()
             width = len(inputs[0]) if isinstance(inputs[0], tuple) else -1
-            if len(wanted) != 2 or wanted[0] not in (-1, 0) or (width > 0 and wanted[1] not in (-1, width)):
+            if len(shape) != 2 or shape[0] not in (-1, 0) or (width > 0 and shape[1] not in (-1, width)):
                 raise ModelRefused("A Reshape changes a table's width, which is not read.")
         return inputs[0]
 
-    def _op_cast(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        made, to = inputs[0], int(given.get("to", 0))
-        if isinstance(made, np.ndarray):
-            if made.dtype.kind in "fiub" and to in _NUMPY:
-                return made.astype(_NUMPY[to])
-            if made.dtype.kind in "OSU" and to == 8:
-                return made
+    def _op_cast(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        tensor, to = inputs[0], int(attributes.get("to", 0))
+        if isinstance(tensor, np.ndarray):
+            if tensor.dtype.kind in "fiub" and to in _NUMPY:
+                return tensor.astype(_NUMPY[to])
+            if tensor.dtype.kind in "OSU" and to == 8:
+                return tensor
             raise ModelRefused(f"A Cast of a constant to the type {to} is not read.")
-        if isinstance(made, Chosen) and to in (6, 7, 8):
-            return made
-        if isinstance(made, Outputs) and to in (1, 11):
-            return made
-        if isinstance(made, Outputs | Chosen):
+        if isinstance(tensor, Chosen) and to in (6, 7, 8):
+            return tensor
+        if isinstance(tensor, Outputs) and to in (1, 11):
+            return tensor
+        if isinstance(tensor, Outputs | Chosen):
             raise ModelRefused(f"A Cast of a model's outputs to the type {to} is not read.")
-        if made[0] == "text" or to not in (1, 11):
+        if tensor[0] == "text" or to not in (1, 11):
             raise ModelRefused("A Cast of inputs to whole numbers or texts is not read.")
-        return tuple(_cast(one, to) for one in made)
+        return tuple(_cast(encoded, to) for encoded in tensor)
 
-    def _op_concat(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        if all(isinstance(one, np.ndarray) for one in inputs):
-            _require_small(sum(one.size for one in inputs))
-            return np.concatenate(inputs, axis=given.get("axis", 0))
-        one_hot = all(isinstance(one, tuple) and all(_is_coded(part) for part in one) for one in inputs)
-        if given.get("axis") not in (1, -1, 2 if one_hot else 1):  # a table of one-hot columns has three axes
+    def _op_concat(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        if all(isinstance(tensor, np.ndarray) for tensor in inputs):
+            _require_small(sum(tensor.size for tensor in inputs))
+            return np.concatenate(inputs, axis=attributes.get("axis", 0))
+        one_hot = all(isinstance(tensor, tuple) and all(_is_coded(part) for part in tensor) for tensor in inputs)
+        if attributes.get("axis") not in (1, -1, 2 if one_hot else 1):  # a table of one-hot columns has three axes
             raise ModelRefused("A Concat of records, not of columns, is not read.")
-        if len(inputs) == 2 and all(isinstance(one, Outputs) for one in inputs):
+        if len(inputs) == 2 and all(isinstance(tensor, Outputs) for tensor in inputs):
             first, second = inputs
             if first.both and first.layers is second.layers and second.link == "Sigmoid":
                 return first
-        if all(_texts_of(one) for one in inputs):
-            return tuple(text for one in inputs for text in _texts_of(one))
-        if all(isinstance(one, tuple) and isinstance(one[0], Encoded) for one in inputs):
+        if all(_texts_of(tensor) for tensor in inputs):
+            return tuple(text for tensor in inputs for text in _texts_of(tensor))
+        if all(isinstance(tensor, tuple) and isinstance(tensor[0], Encoded) for tensor in inputs):
             _require_small(sum(map(len, inputs)), WIDTH_MAX)
-            return tuple(encoded for one in inputs for encoded in one)
+            return tuple(encoded for tensor in inputs for encoded in tensor)
         raise ModelRefused("A Concat of a model's outputs is not read.")
 
-    def _op_gather(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+    def _op_gather(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         """Some columns of a table, as a ColumnTransformer takes them."""
-        made, wanted = inputs
-        columns: tuple[Any, ...] = _texts_of(made) or (made if isinstance(made, tuple) else ())
-        if not columns or not isinstance(wanted, np.ndarray) or given.get("axis") not in (1, -1):
+        table, positions = inputs
+        columns: tuple[Any, ...] = _texts_of(table) or (table if isinstance(table, tuple) else ())
+        if not columns or not isinstance(positions, np.ndarray) or attributes.get("axis") not in (1, -1):
             raise ModelRefused("A Gather is read of a table's columns, by constant numbers.")
-        indices = wanted.ravel().tolist()
+        indices = positions.ravel().tolist()
         if not all(-len(columns) <= index < len(columns) for index in indices) or not indices:
             raise ModelRefused("A Gather takes a column that the table does not have.")
         taken = tuple(columns[int(index)] for index in indices)
         return taken[0] if len(taken) == 1 and _is_text(taken[0]) else taken
 
     def _op_featurevectorizer(self, inputs: Sequence[Any], _: Any) -> Any:
-        made = self._op_concat(inputs, {"axis": 1})
-        return tuple(_cast(one, 1) for one in made) if isinstance(made[0], Encoded) else made
+        table = self._op_concat(inputs, {"axis": 1})
+        return tuple(_cast(encoded, 1) for encoded in table) if isinstance(table[0], Encoded) else table
 
     def _elementwise(self, name: str, inputs: Sequence[Any]) -> Any:
         left, right = inputs
@@ -333,7 +333,7 @@ class Graph:
         if not isinstance(left[0], Encoded):
             raise ModelRefused(f"{name} of texts is not read.")
         numbers = np.broadcast_to(np.asarray(right, np.float64).ravel(), (len(left),))
-        return tuple(_step(one, name, float(number)) for one, number in zip(left, numbers, strict=True))
+        return tuple(_step(encoded, name, float(number)) for encoded, number in zip(left, numbers, strict=True))
 
     def _op_add(self, inputs: Sequence[Any], _: Any) -> Any:
         return self._elementwise("Add", inputs)
@@ -347,41 +347,42 @@ class Graph:
     def _op_div(self, inputs: Sequence[Any], _: Any) -> Any:
         return self._elementwise("Div", inputs)
 
-    def _op_scaler(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+    def _op_scaler(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         columns = _columns(inputs[0], "Scaler")
-        made = []
+        steps = []
         for name, default in (("offset", 0.0), ("scale", 1.0)):
-            made.append(np.broadcast_to(np.asarray(given.get(name, [default]), np.float64), (len(columns),)).tolist())
+            numbers = np.asarray(attributes.get(name, [default]), np.float64)
+            steps.append(np.broadcast_to(numbers, (len(columns),)).tolist())
         return tuple(
-            _step(_step(one, "Sub", offset), "Mul", scale) for one, offset, scale in zip(columns, *made, strict=True)
+            _step(_step(column, "Sub", offset), "Mul", scale)
+            for column, offset, scale in zip(columns, *steps, strict=True)
         )
 
-    def _op_imputer(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+    def _op_imputer(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         columns = _columns(inputs[0], "Imputer")
-        values = given.get("imputed_value_floats", given.get("imputed_value_int64s", []))
-        replaced = given.get("replaced_value_float", given.get("replaced_value_int64", 0.0))
-        if not np.isnan(replaced) or any(one.steps or one.codes for one in columns):
+        values = attributes.get("imputed_value_floats", attributes.get("imputed_value_int64s", []))
+        replaced = attributes.get("replaced_value_float", attributes.get("replaced_value_int64", 0.0))
+        if not np.isnan(replaced) or any(encoded.steps or encoded.codes for encoded in columns):
             raise ModelRefused("An Imputer that replaces another value than NaN, or behind other steps, is not read.")
         filling = np.broadcast_to(np.asarray(values, np.float64), (len(columns),)).tolist()
-        return tuple(replace(one, filling=number) for one, number in zip(columns, filling, strict=True))
+        return tuple(replace(encoded, filling=number) for encoded, number in zip(columns, filling, strict=True))
 
-    def _op_onehotencoder(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        made = inputs[0]
-        if not (
-            isinstance(made, tuple) and made[0] == "text" and "cats_strings" in given and given.get("zeros", 1) == 1
-        ):
+    def _op_onehotencoder(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        column = inputs[0]
+        if not (_is_text(column) and "cats_strings" in attributes and attributes.get("zeros", 1) == 1):
             raise ModelRefused("A OneHotEncoder is read for texts, with zeros for an unknown one.")
-        return tuple(Encoded(made[1], codes=((text, 1.0),), otherwise=0.0) for text in given["cats_strings"])
+        return tuple(Encoded(column[1], codes=((text, 1.0),), otherwise=0.0) for text in attributes["cats_strings"])
 
-    def _op_labelencoder(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        made = inputs[0]
-        keys = given.get("keys_strings")
-        values = given.get("values_floats", given.get("values_int64s"))
-        if not (isinstance(made, tuple) and made[0] == "text" and keys and values and len(keys) == len(values)):
+    def _op_labelencoder(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        text = inputs[0]
+        keys = attributes.get("keys_strings")
+        values = attributes.get("values_floats", attributes.get("values_int64s"))
+        if not (isinstance(text, tuple) and text[0] == "text" and keys and values and len(keys) == len(values)):
             raise ModelRefused("A LabelEncoder is read from texts to numbers.")
-        otherwise = given.get("default_float", -0.0) if "values_floats" in given else given.get("default_int64", -1)
+        name, default = ("default_float", -0.0) if "values_floats" in attributes else ("default_int64", -1)
+        otherwise = attributes.get(name, default)
         codes = tuple((key, float(value)) for key, value in zip(keys, values, strict=True))
-        return (Encoded(made[1], codes=codes, otherwise=float(otherwise)),)
+        return (Encoded(text[1], codes=codes, otherwise=float(otherwise)),)
 
     def _op_matmul(self, inputs: Sequence[Any], _: Any) -> Any:
         left, right = inputs
@@ -389,22 +390,22 @@ class Graph:
             raise ModelRefused("A MatMul is read of columns with a constant table.")
         return _layer(left, np.asarray(right, np.float64).T)
 
-    def _op_gemm(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        if given.get("transA", 0) or given.get("alpha", 1.0) != 1.0 or given.get("beta", 1.0) != 1.0:
+    def _op_gemm(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        if attributes.get("transA", 0) or attributes.get("alpha", 1.0) != 1.0 or attributes.get("beta", 1.0) != 1.0:
             raise ModelRefused("A Gemm is read with alpha = beta = 1 and without transA.")
         weights = np.asarray(inputs[1], np.float64)
-        made = _layer(inputs[0], weights if given.get("transB", 0) else weights.T)
-        return made if len(inputs) == 2 else _shifted(made, "Add", np.asarray(inputs[2]))
+        layer = _layer(inputs[0], weights if attributes.get("transB", 0) else weights.T)
+        return layer if len(inputs) == 2 else _shifted(layer, "Add", np.asarray(inputs[2]))
 
-    def _activated(self, made: Any, name: str) -> Any:
+    def _activated(self, outputs: Any, name: str) -> Any:
         if (
-            not isinstance(made, Outputs)
-            or made.trees is not None
-            or made.link
-            or made.layers[-1].activation != "identity"
+            not isinstance(outputs, Outputs)
+            or outputs.trees is not None
+            or outputs.link
+            or outputs.layers[-1].activation != "identity"
         ):
             raise ModelRefused(f"An activation {name!r} is read behind a layer.")
-        return replace(made, layers=(*made.layers[:-1], replace(made.layers[-1], activation=name)))
+        return replace(outputs, layers=(*outputs.layers[:-1], replace(outputs.layers[-1], activation=name)))
 
     def _op_relu(self, inputs: Sequence[Any], _: Any) -> Any:
         return self._activated(inputs[0], "relu")
@@ -413,15 +414,15 @@ class Graph:
         return self._activated(inputs[0], "tanh")
 
     def _op_sigmoid(self, inputs: Sequence[Any], _: Any) -> Any:
-        made = inputs[0]
-        if isinstance(made, Outputs) and not made.link:
-            return replace(made, link="Sigmoid")
+        outputs = inputs[0]
+        if isinstance(outputs, Outputs) and not outputs.link:
+            return replace(outputs, link="Sigmoid")
         raise ModelRefused("A Sigmoid is read behind a layer or trees.")
 
-    def _op_softmax(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        made = inputs[0]
-        if isinstance(made, Outputs) and not made.link and given.get("axis", 1) in (1, -1):
-            return replace(made, link="Softmax")
+    def _op_softmax(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        outputs = inputs[0]
+        if isinstance(outputs, Outputs) and not outputs.link and attributes.get("axis", 1) in (1, -1):
+            return replace(outputs, link="Softmax")
         raise ModelRefused("A Softmax is read behind a layer or trees, over classes.")
 
     def _op_normalizer(self, inputs: Sequence[Any], _: Any) -> Any:
@@ -429,55 +430,57 @@ class Graph:
             return replace(inputs[0], link="Normalizer")
         raise ModelRefused("A Normalizer of inputs mixes columns, which is not read.")
 
-    def _op_argmax(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        if not isinstance(inputs[0], Outputs) or given.get("axis") not in (1, -1) or given.get("select_last_index", 0):
+    def _op_argmax(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        over_classes = attributes.get("axis") in (1, -1) and not attributes.get("select_last_index", 0)
+        if not isinstance(inputs[0], Outputs) or not over_classes:
             raise ModelRefused("An ArgMax is read of outputs, over classes.")
         return Chosen(inputs[0])
 
     def _op_arrayfeatureextractor(self, inputs: Sequence[Any], _: Any) -> Any:
         if isinstance(inputs[0], np.ndarray) and isinstance(inputs[1], Chosen):
-            return Chosen(inputs[1].of, tuple(_plain(one) for one in inputs[0].ravel().tolist()))
+            return Chosen(inputs[1].of, tuple(_plain(label) for label in inputs[0].ravel().tolist()))
         if isinstance(inputs[1], np.ndarray) and (inputs[1] < 0).any():
             raise ModelRefused("An ArrayFeatureExtractor takes a column that the table does not have.")
         if isinstance(inputs[0], Outputs) and isinstance(inputs[1], np.ndarray):
             return Unread()
         return self._op_gather(inputs, {"axis": 1})
 
-    def _op_linearregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+    def _op_linearregressor(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         columns = _columns(inputs[0], "LinearRegressor")
-        return _linear(columns, given, given.get("targets", 1))
+        return _linear(columns, attributes, attributes.get("targets", 1))
 
-    def _op_linearclassifier(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        columns, classes = _columns(inputs[0], "LinearClassifier"), _classes(given)
-        made = _linear(columns, given, len(given.get("coefficients", [])) // max(1, len(columns)))
-        return [Chosen(made, classes), made]
+    def _op_linearclassifier(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        columns, classes = _columns(inputs[0], "LinearClassifier"), _classes(attributes)
+        outputs = _linear(columns, attributes, len(attributes.get("coefficients", [])) // max(1, len(columns)))
+        return [Chosen(outputs, classes), outputs]
 
-    def _op_svmregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        if given.get("one_class", 0) or given.get("post_transform", "NONE") != "NONE":
+    def _op_svmregressor(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        if attributes.get("one_class", 0) or attributes.get("post_transform", "NONE") != "NONE":
             raise ModelRefused("An SVMRegressor is read that gives a number as it adds it up.")
-        return _machine(_columns(inputs[0], "SVMRegressor"), given, int(given.get("n_supports", 0)))
+        return _machine(_columns(inputs[0], "SVMRegressor"), attributes, int(attributes.get("n_supports", 0)))
 
-    def _op_svmclassifier(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
+    def _op_svmclassifier(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         """Of two classes by the sign of one sum: above 0 is the first class, and 0 itself the second."""
-        columns, classes = _columns(inputs[0], "SVMClassifier"), _classes(given)
-        vectors = sum(given.get("vectors_per_class", []))
-        if len(classes) != 2 or not vectors or given.get("prob_a") or min(given.get("coefficients", [0.0])) >= 0:
+        columns, classes = _columns(inputs[0], "SVMClassifier"), _classes(attributes)
+        vectors = sum(attributes.get("vectors_per_class", []))
+        has_signs = min(attributes.get("coefficients", [0.0])) < 0
+        if len(classes) != 2 or not vectors or attributes.get("prob_a") or not has_signs:
             raise ModelRefused(
                 "An SVMClassifier is read with its support vectors, of two classes and without probabilities: fit it "
                 "with `probability=False`, or one model for each class."
             )
-        made = _machine(columns, given, vectors)
-        layer = made.layers[0]
+        outputs = _machine(columns, attributes, vectors)
+        layer = outputs.layers[0]
         both = DenseStep(np.concatenate([-layer.weights, layer.weights]), np.concatenate([-layer.bias, layer.bias]))
-        made = replace(made, layers=(both,))
-        return [Chosen(made, (classes[1], classes[0])), made]
+        outputs = replace(outputs, layers=(both,))
+        return [Chosen(outputs, (classes[1], classes[0])), outputs]
 
-    def _op_treeensembleregressor(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        return Outputs(_columns(inputs[0], "TreeEnsembleRegressor"), trees=given)
+    def _op_treeensembleregressor(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        return Outputs(_columns(inputs[0], "TreeEnsembleRegressor"), trees=attributes)
 
-    def _op_treeensembleclassifier(self, inputs: Sequence[Any], given: dict[str, Any]) -> Any:
-        made = Outputs(_columns(inputs[0], "TreeEnsembleClassifier"), trees=given)
-        return [Chosen(made, _classes(given)), made]
+    def _op_treeensembleclassifier(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        outputs = Outputs(_columns(inputs[0], "TreeEnsembleClassifier"), trees=attributes)
+        return [Chosen(outputs, _classes(attributes)), outputs]
 
 
 READ: Final = (
@@ -495,15 +498,15 @@ def _cast(encoded: Encoded, to: int) -> Encoded:
     return replace(encoded, kind="widened") if to == 11 and encoded.kind == "single" else encoded
 
 
-def _is_text(made: Any) -> bool:
-    return isinstance(made, tuple) and len(made) == 2 and made[0] == "text"
+def _is_text(tensor: Any) -> bool:
+    return isinstance(tensor, tuple) and len(tensor) == 2 and tensor[0] == "text"
 
 
-def _texts_of(made: Any) -> tuple[Any, ...]:
+def _texts_of(tensor: Any) -> tuple[Any, ...]:
     """The columns of a table of texts; nothing of any other tensor."""
-    if _is_text(made):
-        return (made,)
-    return made if isinstance(made, tuple) and all(map(_is_text, made)) else ()
+    if _is_text(tensor):
+        return (tensor,)
+    return tensor if isinstance(tensor, tuple) and all(map(_is_text, tensor)) else ()
 
 
 def _require_small(size: int, limit: int = VALUES_MAX) -> None:
@@ -520,14 +523,14 @@ def _plain(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _is_coded(made: Any) -> bool:
+def _is_coded(tensor: Any) -> bool:
     """Whether it is a number that stands for a text."""
-    return isinstance(made, Encoded) and made.codes is not None
+    return isinstance(tensor, Encoded) and tensor.codes is not None
 
 
-def _columns(made: Any, what: str) -> tuple[Encoded, ...]:
-    if isinstance(made, tuple) and made and all(isinstance(one, Encoded) for one in made):
-        return made
+def _columns(tensor: Any, what: str) -> tuple[Encoded, ...]:
+    if isinstance(tensor, tuple) and tensor and all(isinstance(column, Encoded) for column in tensor):
+        return tensor
     raise ModelRefused(f"{what} is read directly behind encoders and scalers.")
 
 
@@ -539,52 +542,53 @@ def _step(encoded: Encoded, name: str, number: float) -> Encoded:
     return replace(encoded, steps=(*encoded.steps, (name, number)))
 
 
-def _classes(given: dict[str, Any]) -> tuple[Any, ...]:
+def _classes(attributes: dict[str, Any]) -> tuple[Any, ...]:
     names = ("classlabels_int64s", "classlabels_ints", "classlabels_strings")
-    classes = next((tuple(given[name]) for name in names if given.get(name)), ())
+    classes = next((tuple(attributes[name]) for name in names if attributes.get(name)), ())
     if len(classes) < 2 or len(set(classes)) != len(classes):
         raise ModelRefused("A classifier has no names for its classes.")
     return classes
 
 
-def _layer(made: Any, weights: Numbers) -> Outputs:
+def _layer(tensor: Any, weights: Numbers) -> Outputs:
     bias = np.zeros(len(weights))
     _require_small(weights.size, limits.SCORE_WEIGHT_MAX)
-    if isinstance(made, Outputs) and made.trees is None and made.link in ("", "Sigmoid"):
-        before = made.layers
+    if isinstance(tensor, Outputs) and tensor.trees is None and tensor.link in ("", "Sigmoid"):
+        before = tensor.layers
         _require_small(len(before), limits.SCORE_LAYERS_MAX)
         _require_small(sum(layer.weights.size for layer in before) + weights.size, limits.SCORE_WEIGHT_MAX)
-        if made.link:  # a Sigmoid between two layers
+        if tensor.link:  # a Sigmoid between two layers
             before = (*before[:-1], replace(before[-1], activation="logistic"))
         if weights.shape[1] != len(before[-1].weights):
             raise ModelRefused("Two layers of the graph do not fit together.")
-        return Outputs(made.inputs, (*before, DenseStep(weights, bias)))
-    columns = _columns(made, "A layer")
+        return Outputs(tensor.inputs, (*before, DenseStep(weights, bias)))
+    columns = _columns(tensor, "A layer")
     if weights.shape[1] != len(columns):
         raise ModelRefused("A layer of the graph does not fit its inputs.")
     return Outputs(columns, (DenseStep(weights, bias),))
 
 
-def _linear(columns: tuple[Encoded, ...], given: dict[str, Any], rows: int) -> Outputs:
-    weights = np.asarray(given.get("coefficients", []), np.float64)
+def _linear(columns: tuple[Encoded, ...], attributes: dict[str, Any], rows: int) -> Outputs:
+    weights = np.asarray(attributes.get("coefficients", []), np.float64)
     if rows < 1 or weights.size != rows * len(columns):
         raise ModelRefused("A linear operator's coefficients do not fit its inputs.")
-    bias = np.broadcast_to(np.asarray(given.get("intercepts", [0.0]), np.float64), (rows,))
-    link = {"NONE": "", "LOGISTIC": "Sigmoid", "SOFTMAX": "Softmax"}.get(given.get("post_transform", "NONE"))
+    bias = np.broadcast_to(np.asarray(attributes.get("intercepts", [0.0]), np.float64), (rows,))
+    link = {"NONE": "", "LOGISTIC": "Sigmoid", "SOFTMAX": "Softmax"}.get(attributes.get("post_transform", "NONE"))
     if link is None:
-        raise ModelRefused(f"post_transform {given['post_transform'][:40]!r} is not read.")
+        raise ModelRefused(f"post_transform {attributes['post_transform'][:40]!r} is not read.")
     return Outputs(columns, (DenseStep(weights.reshape(rows, len(columns)), np.array(bias)),), link=link)
 
 
-def _machine(columns: tuple[Encoded, ...], given: dict[str, Any], number: int) -> Outputs:
+def _machine(columns: tuple[Encoded, ...], attributes: dict[str, Any], number: int) -> Outputs:
     """A linear support vector machine: its vectors, times their coefficients, added up to one weight an input.
 
     Without vectors the coefficients are the weights.
     """
-    if given.get("kernel_type", "LINEAR") != "LINEAR":
-        raise ModelRefused(f"Support vector machines are read with a LINEAR kernel, not {given['kernel_type'][:40]!r}.")
+    if attributes.get("kernel_type", "LINEAR") != "LINEAR":
+        kernel = attributes["kernel_type"][:40]
+        raise ModelRefused(f"Support vector machines are read with a LINEAR kernel, not {kernel!r}.")
     weights, vectors, rho = (
-        np.asarray(given.get(name, []), np.float64) for name in ("coefficients", "support_vectors", "rho")
+        np.asarray(attributes.get(name, []), np.float64) for name in ("coefficients", "support_vectors", "rho")
     )
     if number:
         if weights.size != number or vectors.size != number * len(columns):
@@ -595,10 +599,11 @@ def _machine(columns: tuple[Encoded, ...], given: dict[str, Any], number: int) -
     return Outputs(columns, (DenseStep(weights[np.newaxis], rho),))
 
 
-def _shifted(made: Outputs, name: str, constant: NDArray[Any]) -> Outputs:
-    if made.trees is not None or made.link or made.layers[-1].activation != "identity" or name not in ("Add", "Sub"):
+def _shifted(outputs: Outputs, name: str, constant: NDArray[Any]) -> Outputs:
+    plain = outputs.trees is None and not outputs.link and outputs.layers[-1].activation == "identity"
+    if not plain or name not in ("Add", "Sub"):
         raise ModelRefused(f"{name} behind an activation or trees is not read.")
-    last = made.layers[-1]
+    last = outputs.layers[-1]
     numbers = np.broadcast_to(np.asarray(constant, np.float64).ravel(), last.bias.shape)
     bias = last.bias + numbers if name == "Add" else last.bias - numbers
-    return replace(made, layers=(*made.layers[:-1], replace(last, bias=bias)))
+    return replace(outputs, layers=(*outputs.layers[:-1], replace(last, bias=bias)))

@@ -59,27 +59,28 @@ def number(element: Element, name: str, default: float | None = None) -> float:
 def finite(text: str, what: str) -> float:
     """A finite number."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        number = math.nan
+    if not math.isfinite(number):
         raise ModelRefused(f"{what} is {text[:40]!r}, and has to be a finite number.")
-    return found
+    return number
 
 
 def constant_number(element: Element) -> float:
     """The number of a Constant, which is a double or the same as another type of number."""
-    found = finite((element.text or "").strip(), "Constant")
-    alike = {"float": float(np.float32(found)), "integer": float(math.floor(found))}
-    if alike.get(element.get("dataType", "double"), found) != found or element.get("dataType") in ("string", "boolean"):
-        raise ModelRefused(f"A Constant {found!r} of the type {element.get('dataType')!r} is not read.")
-    return found
+    number = finite((element.text or "").strip(), "Constant")
+    alike = {"float": float(np.float32(number)), "integer": float(math.floor(number))}
+    data_type = element.get("dataType", "double")
+    if alike.get(data_type, number) != number or data_type in ("string", "boolean"):
+        raise ModelRefused(f"A Constant {number!r} of the type {data_type!r} is not read.")
+    return number
 
 
 def array(element: Element) -> list[str]:
     """The items of an Array: words, or texts in quotation marks."""
-    found = _ITEM.findall(element.text or "")
-    return [re.sub(r"\\(.)", r"\1", quoted) if quoted or not word else word for quoted, word in found]
+    items = _ITEM.findall(element.text or "")
+    return [re.sub(r"\\(.)", r"\1", quoted) if quoted or not word else word for quoted, word in items]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +113,20 @@ class PmmlField:
 
     def answer(self, value: Value, op: str, texts: Sequence[str]) -> bool:
         """A test's answer for a value of a category or boolean column."""
-        made = value if self.results is None else self.results[value]
+        result = value if self.results is None else self.results[value]
         if op in ("eq", "ne", "in"):
-            return any(same(made, text) for text in texts) != (op == "ne")
-        return InputTest(op, finite(texts[0], "A predicate's value")).answer(float(made))  # type: ignore[arg-type]
+            return any(same(result, text) for text in texts) != (op == "ne")
+        return InputTest(op, finite(texts[0], "A predicate's value")).answer(float(result))  # type: ignore[arg-type]
 
 
-def same(made: Value, text: str) -> bool:
+def same(value: Value, text: str) -> bool:
     """Whether a value is what a PMML text says: a truth value may be written as a number."""
-    if isinstance(made, bool):
-        return text.lower() in (("true", "1", "1.0") if made else ("false", "0", "0.0"))
-    if isinstance(made, str):
-        return made == text
+    if isinstance(value, bool):
+        return text.lower() in (("true", "1", "1.0") if value else ("false", "0", "0.0"))
+    if isinstance(value, str):
+        return value == text
     try:
-        return float(text) == made
+        return float(text) == value
     except ValueError:
         return False
 
@@ -216,8 +217,8 @@ class Fields:
             raise ModelRefused(f"{kind} with mapMissingTo is not read for a column that may be missing.")
         if kind == "FieldRef":
             return self._cast(source, element.get("dataType", ""))
-        found = {"NormContinuous": _normed, "NormDiscrete": _indicator, "Discretize": _cut}[kind](source, expression)
-        return _typed(found, element.get("dataType", "")) if kind == "Discretize" else found
+        derived = {"NormContinuous": _normed, "NormDiscrete": _indicator, "Discretize": _cut}[kind](source, expression)
+        return _typed(derived, element.get("dataType", "")) if kind == "Discretize" else derived
 
     @staticmethod
     def _cast(source: PmmlField, data_type: str) -> PmmlField:
@@ -249,14 +250,15 @@ class Fields:
         return replace(source, slope=source.slope * factor, shift=source.shift * factor + added)
 
 
-def _typed(made: PmmlField, data_type: str) -> PmmlField:
+def _typed(derived: PmmlField, data_type: str) -> PmmlField:
     """What texts become in a derived field that is a number: 1 and 1.0 are the same."""
     if data_type not in NUMERIC:
-        return made
-    if made.results is not None:
-        return replace(made, results={value: finite(str(one), "A result") for value, one in made.results.items()})
-    cuts = [(end, closed, finite(str(result), "A bin")) for end, closed, result in made.cuts or ()]
-    return replace(made, cuts=tuple(cuts))
+        return derived
+    if derived.results is not None:
+        numbers = {value: finite(str(result), "A result") for value, result in derived.results.items()}
+        return replace(derived, results=numbers)
+    cuts = [(end, closed, finite(str(result), "A bin")) for end, closed, result in derived.cuts or ()]
+    return replace(derived, cuts=tuple(cuts))
 
 
 def _plain(source: PmmlField, what: str) -> PmmlField:
@@ -295,22 +297,22 @@ def _mapped(source: PmmlField, expression: Element, pair: Element) -> PmmlField:
     numeric = expression.get("dataType", "string") in ("integer", "float", "double")
     results: dict[Value, str | float] = {}
     for value in source.column.values:
-        found = next((row.get(out) for row in rows if same(value, row.get(into, ""))), expression.get("defaultValue"))
-        if found is None:
+        result = next((row.get(out) for row in rows if same(value, row.get(into, ""))), expression.get("defaultValue"))
+        if result is None:
             raise ModelRefused(
                 f"MapValues makes {value!r} of column {source.column.name!r} missing, which is not read."
             )
-        results[value] = finite(found, "MapValues") if numeric else found
+        results[value] = finite(result, "MapValues") if numeric else result
     return PmmlField(source.column, results=results)
 
 
 def _cut(source: PmmlField, expression: Element) -> PmmlField:
     _plain(source, "Discretize")
     bins = expression.findall("DiscretizeBin")
-    made: list[tuple[float, bool, str | float]] = []
+    cuts: list[tuple[float, bool, str | float]] = []
     low, closed = -math.inf, False  # the end of what is covered so far, and whether it is
-    for one in bins:
-        interval = one.find("Interval")
+    for item in bins:
+        interval = item.find("Interval")
         if interval is None or not source.column.ordered:
             raise ModelRefused("Discretize is read for numbers, with an Interval in each bin.")
         left, right = (interval.get(side) for side in ("leftMargin", "rightMargin"))
@@ -320,11 +322,11 @@ def _cut(source: PmmlField, expression: Element) -> PmmlField:
         starts = not kind.startswith("closed")  # then the margin belongs to the bin before
         if not (begin == low and begin < end and (begin == -math.inf or starts == closed)):
             raise ModelRefused("Discretize is read where its bins follow one another without gaps.")
-        made.append((end, kind.endswith("Closed"), attribute(one, "binValue")))
+        cuts.append((end, kind.endswith("Closed"), attribute(item, "binValue")))
         low, closed = end, kind.endswith("Closed")
-    if not made or low != math.inf:
+    if not cuts or low != math.inf:
         raise ModelRefused("Discretize is read where its bins cover all numbers.")
-    return PmmlField(source.column, cuts=tuple(made))
+    return PmmlField(source.column, cuts=tuple(cuts))
 
 
 class Diagram:
@@ -357,20 +359,20 @@ class Diagram:
 
     def _has_gaps(self, root: int) -> bool:
         """Whether some way leads to a leaf without prediction, be it one that nobody takes."""
-        waiting, seen = [root], {root}
+        waiting, visited = [root], {root}
         while waiting:
-            made = self.nodes[waiting.pop()]
-            if isinstance(made, float):
-                if math.isnan(made):
+            node = self.nodes[waiting.pop()]
+            if isinstance(node, float):
+                if math.isnan(node):
                     return True
                 continue
-            waiting += [child for child in made[1:] if child not in seen]
-            seen.update(made[1:])
+            waiting += [child for child in node[1:] if child not in visited]
+            visited.update(node[1:])
         return False
 
     def _complete(self, root: int) -> int:
         """The diagram without the ways that no admitted record takes: values of a column that exclude one another."""
-        predicates = [made[0] for made in self.nodes if isinstance(made, tuple) and isinstance(made[0], Predicate)]
+        predicates = [node[0] for node in self.nodes if isinstance(node, tuple) and isinstance(node[0], Predicate)]
         by_name = self.fields.request.schema.by_name
         values = {
             name: examples(by_name[name], [test for test in predicates if test.column == name])
@@ -385,15 +387,15 @@ class Diagram:
         waiting: list[tuple[int, dict[str, int], bool]] = [(root, {}, False)]
         while waiting:
             node, state, ready = waiting.pop()
-            key, made = (node, frozenset(state.items())), self.nodes[node]
+            key, content = (node, frozenset(state.items())), self.nodes[node]
             if key in done:
                 continue
-            if isinstance(made, float):
-                if math.isnan(made):
+            if isinstance(content, float):
+                if math.isnan(content):
                     raise _no_prediction({name: values[name][_lowest(mask)] for name, mask in state.items()})
                 done[key] = node
                 continue
-            ways = self._ways(made, state, answers, everything)
+            ways = self._ways(content, state, answers, everything)
             keys = [(child, frozenset(there.items())) for child, there in ways]
             if not ready:
                 waiting.append((node, state, True))
@@ -401,15 +403,15 @@ class Diagram:
             elif len(ways) == 1:
                 done[key] = done[keys[0]]
             else:
-                done[key] = self._add((made[0], *(done[one] for one in keys)))
+                done[key] = self._add((content[0], *(done[child_key] for child_key in keys)))
         return done[root, frozenset()]
 
     @staticmethod
     def _ways(
-        made: Any, state: dict[str, int], answers: Mapping[Predicate, int], everything: Mapping[str, int]
+        inner_node: Any, state: dict[str, int], answers: Mapping[Predicate, int], everything: Mapping[str, int]
     ) -> list[tuple[int, dict[str, int]]]:
         """The nodes behind a test that somebody reaches, with the values that are left there."""
-        test, yes, no = made
+        test, yes, no = inner_node
         if isinstance(test, bool):
             return [(yes if test else no, state)]
         arriving = state.get(test.column, everything[test.column])
@@ -434,21 +436,21 @@ class Diagram:
                 return self._compound(element, yes, no, unknown)
         raise ModelRefused(f"The predicate {element.tag!r} is not read.")
 
-    def _add(self, made: Any) -> int:
+    def _add(self, node: Any) -> int:
         if len(self.nodes) >= limits.SCORE_NODES_MAX:
             raise ModelRefused("The model has too many tests.")
-        self.nodes.append(made)
+        self.nodes.append(node)
         return len(self.nodes) - 1
 
     def _simple(self, element: Element, yes: int, no: int, unknown: int) -> int:
-        named = self.fields[attribute(element, "field")]
+        source = self.fields[attribute(element, "field")]
         operator = attribute(element, "operator")
         if operator in ("isMissing", "isNotMissing"):
             present, gone = (no, yes) if operator == "isMissing" else (yes, no)
-            return self._missing(named, gone, present)
+            return self._missing(source, gone, present)
         if operator not in _OPERATORS:
             raise ModelRefused(f"The operator {operator[:40]!r} is not read.")
-        return self._tested(named, _OPERATORS[operator], [attribute(element, "value")], (yes, no, unknown))
+        return self._tested(source, _OPERATORS[operator], [attribute(element, "value")], (yes, no, unknown))
 
     def _set(self, element: Element, yes: int, no: int, unknown: int) -> int:
         listed = element.find("Array")
@@ -468,11 +470,11 @@ class Diagram:
                 onward = self.predicate(part, yes, no, onward)
             return onward
         if operator in ("and", "or"):
-            known, maybe = (yes if operator == "and" else no), unknown
+            way_on, maybe = (yes if operator == "and" else no), unknown
             for part in reversed(parts):
-                ways = ((known, no), (maybe, no)) if operator == "and" else ((yes, known), (yes, maybe))
-                known, maybe = (self.predicate(part, *way, maybe) for way in ways)
-            return known
+                ways = ((way_on, no), (maybe, no)) if operator == "and" else ((yes, way_on), (yes, maybe))
+                way_on, maybe = (self.predicate(part, *way, maybe) for way in ways)
+            return way_on
         if operator == "xor":
             state = {0: no, 1: yes}  # the way on, by whether an odd number has been true
             for part in reversed(parts):
@@ -480,28 +482,28 @@ class Diagram:
             return state[0]
         raise ModelRefused(f"The operator {operator[:40]!r} of a CompoundPredicate is not read.")
 
-    def _missing(self, named: PmmlField, gone: int, present: int) -> int:
-        if not named.may_be_missing:
+    def _missing(self, source: PmmlField, gone: int, present: int) -> int:
+        if not source.may_be_missing:
             return present
-        return self._add((Predicate(column=named.column.name, op="is_missing"), gone, present))
+        return self._add((Predicate(column=source.column.name, op="is_missing"), gone, present))
 
-    def _tested(self, named: PmmlField, op: str, texts: list[str], ways: tuple[int, int, int]) -> int:
+    def _tested(self, source: PmmlField, op: str, texts: list[str], ways: tuple[int, int, int]) -> int:
         yes, no, unknown = ways
-        column = named.column
-        if named.replacement is not None and column.nullable:
+        column = source.column
+        if source.replacement is not None and column.nullable:
             instead = column.model_copy(update={"nullable": False})
-            filled = yes if _of_replacement(named, op, texts) else no
-            known = self._tested(_changed(named, instead), op, texts, ways)
-            return self._add((Predicate(column=column.name, op="is_missing"), filled, known))
-        for_all = self._of_values(named, op, texts, yes, no)
-        return self._missing(named, unknown, for_all)
+            filled = yes if _of_replacement(source, op, texts) else no
+            if_present = self._tested(_changed(source, instead), op, texts, ways)
+            return self._add((Predicate(column=column.name, op="is_missing"), filled, if_present))
+        for_all = self._of_values(source, op, texts, yes, no)
+        return self._missing(source, unknown, for_all)
 
-    def _of_values(self, named: PmmlField, op: str, texts: list[str], yes: int, no: int) -> int:
+    def _of_values(self, source: PmmlField, op: str, texts: list[str], yes: int, no: int) -> int:
         """The test for those whose value is not missing."""
-        column = named.column
-        if named.cuts is not None:
+        column = source.column
+        if source.cuts is not None:
             onward = -1
-            for end, closed, result in reversed(named.cuts):
+            for end, closed, result in reversed(source.cuts):
                 way = yes if any(same(result, text) for text in texts) != (op == "ne") else no
                 if op not in ("eq", "ne", "in"):
                     raise ModelRefused("Bins are compared for equality.")
@@ -513,18 +515,18 @@ class Diagram:
                     )
             return onward
         if not column.ordered:
-            values = [value for value in column.values if named.answer(value, op, texts)]
+            values = [value for value in column.values if source.answer(value, op, texts)]
             return self._add((one_of(column, values, missing=False), yes, no))
-        if (named.slope, named.shift) != (1.0, 0.0):
+        if (source.slope, source.shift) != (1.0, 0.0):
             raise ModelRefused("A test of a scaled number is not read.")
         exact = column.type == "integer" and max(abs(column.low), abs(column.high)) <= _SINGLE_EXACT
-        if named.single and op in ("eq", "ne", "in") and not exact:
+        if source.single and op in ("eq", "ne", "in") and not exact:
             raise ModelRefused("A test of single-precision numbers for equality is not read.")
         if op == "in":
             listed = frozenset(finite(text, "A value") for text in texts)
             return self._add((self.fields.known_test(column, InputTest("in", listed)), yes, no))
         value = finite(texts[0], "A predicate's value")
-        if not named.single or op in ("eq", "ne"):
+        if not source.single or op in ("eq", "ne"):
             return self._add((self.fields.known_test(column, InputTest(op, value)), yes, no))  # type: ignore[arg-type]
         below = (float32_at_most if op in ("le", "gt") else float32_below)(float(np.float32(value)))
         ways = (yes, no) if op in ("le", "lt") else (no, yes)
@@ -538,15 +540,15 @@ class Diagram:
         if not tags <= {"SimplePredicate", "SimpleSetPredicate"}:
             return False
         fields = [self.fields[attribute(element, "field")] for element in predicates]
-        if len({one.column.name for one in fields}) != 1 or any(one.cuts for one in fields):
-            return any(one.cuts for one in fields) and self._covers_bins(fields, predicates)
+        if len({source.column.name for source in fields}) != 1 or any(source.cuts for source in fields):
+            return any(source.cuts for source in fields) and self._covers_bins(fields, predicates)
         if any("issing" in element.get("operator", "") for element in predicates):
             return False
         column = fields[0].column
         own = Diagram(self.fields)
         yes, no = own.leaf(1.0), own.leaf(0.0)
         roots = [own.predicate(element, yes, no, no) for element in predicates]
-        tests = [made[0] for made in own.nodes if isinstance(made, tuple) and isinstance(made[0], Predicate)]
+        tests = [node[0] for node in own.nodes if isinstance(node, tuple) and isinstance(node[0], Predicate)]
         return all(
             any(own.walk(root, value) == 1.0 for root in roots)
             for value in examples(column, tests)
@@ -555,22 +557,22 @@ class Diagram:
 
     def _covers_bins(self, fields: Sequence[PmmlField], predicates: Sequence[Element]) -> bool:
         first = fields[0]
-        if any(one is not first for one in fields) or first.cuts is None:
+        if any(source is not first for source in fields) or first.cuts is None:
             return False
-        named: list[str] = []
+        texts: list[str] = []
         for element in predicates:
             listed = element.find("Array")
             if element.get("operator", element.get("booleanOperator")) not in ("equal", "isIn"):
                 return False
-            named += array(listed) if listed is not None else [attribute(element, "value")]
-        return all(any(same(result, text) for text in named) for _, _, result in first.cuts)
+            texts += array(listed) if listed is not None else [attribute(element, "value")]
+        return all(any(same(result, text) for text in texts) for _, _, result in first.cuts)
 
     def walk(self, node: int, value: Value | None) -> float:
         """The leaf that one column's value reaches."""
-        while isinstance(made := self.nodes[node], tuple):
-            test = made[0]
-            node = made[1] if (test if isinstance(test, bool) else test.matches(value)) else made[2]
-        return float(made)
+        while isinstance(content := self.nodes[node], tuple):
+            test = content[0]
+            node = content[1] if (test if isinstance(test, bool) else test.matches(value)) else content[2]
+        return float(content)
 
 
 _OPPOSITE: Final = (
@@ -580,7 +582,7 @@ _OPPOSITE: Final = (
 
 def _are_opposite(predicates: Sequence[Element]) -> bool:
     """Whether they are two tests of one field with one value, each the other's opposite, as most trees have them."""
-    if len(predicates) != 2 or any(one.tag != "SimplePredicate" for one in predicates):
+    if len(predicates) != 2 or any(predicate.tag != "SimplePredicate" for predicate in predicates):
         return False
     first, second = predicates
     alike = all(first.get(name) == second.get(name) is not None for name in ("field", "value"))
@@ -593,32 +595,32 @@ def _lowest(mask: int) -> int:
 
 
 def _no_prediction(record: Mapping[str, Value | None]) -> ModelRefused:
-    shown = ", ".join(f"{name} = {'missing' if value is None else value}" for name, value in record.items())
+    values = ", ".join(f"{name} = {'missing' if value is None else value}" for name, value in record.items())
     return ModelRefused(
-        f"The model gives no prediction for some people whom the dataset admits, such as {shown or 'everybody'}. Have "
+        f"The model gives no prediction for some people whom the dataset admits, such as {values or 'everybody'}. Have "
         "the columns declared as they were in training, or give the model a default."
     )
 
 
-def _changed(named: PmmlField, column: Column) -> PmmlField:
-    return PmmlField(column, named.single, named.results, named.cuts, named.slope, named.shift)
+def _changed(source: PmmlField, column: Column) -> PmmlField:
+    return PmmlField(column, source.single, source.results, source.cuts, source.slope, source.shift)
 
 
-def _of_replacement(named: PmmlField, op: str, texts: list[str]) -> bool:
+def _of_replacement(source: PmmlField, op: str, texts: list[str]) -> bool:
     """The answer for what stands for a missing value."""
-    if named.results is not None or named.cuts is not None:
+    if source.results is not None or source.cuts is not None:
         raise ModelRefused("A replaced value behind a transformation is not read.")
-    text = named.replacement or ""
+    text = source.replacement or ""
     compares = op not in ("eq", "ne", "in")
-    if not named.column.ordered:
-        value = next((one for one in named.column.values if same(one, text)), text)
+    if not source.column.ordered:
+        value = next((category for category in source.column.values if same(category, text)), text)
         if not compares:
-            return any(same(value, one) or _same_number(text, one) for one in texts) != (op == "ne")
+            return any(same(value, other) or _same_number(text, other) for other in texts) != (op == "ne")
         text = str(float(value)) if isinstance(value, bool) else text
     filled = finite(text, "missingValueReplacement")
-    listed = [finite(one, "A value") for one in texts]
-    if named.single:
-        filled, listed = float(np.float32(filled)), [float(np.float32(one)) for one in listed]
+    listed = [finite(item, "A value") for item in texts]
+    if source.single:
+        filled, listed = float(np.float32(filled)), [float(np.float32(number)) for number in listed]
     return InputTest(op, frozenset(listed) if op == "in" else listed[0]).answer(filled)  # type: ignore[arg-type]
 
 

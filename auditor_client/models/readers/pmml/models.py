@@ -56,23 +56,23 @@ def decide(model: PmmlModel) -> ReadModel:
 
 def _number(document: Adding, model: PmmlModel, image: Callable[[float], float] | None = None) -> ReadModel:
     """A model that predicts a number, as its Targets and its Output give it."""
-    given, own = predicted_number(model.element), image or float
-    return one_number(document, model.request, model.provenance, image=lambda score: given(own(score)))
+    prediction, own = predicted_number(model.element), image or float
+    return one_number(document, model.request, model.provenance, image=lambda score: prediction(own(score)))
 
 
 def _labelled(diagram: Diagram, root: int, labels: list[str], model: PmmlModel) -> ReadModel:
     """A diagram whose leaves are indices of labels."""
     tests = TestTable()
     table = diagram.table(root, tests)
-    wanted = favourable_classes(labels, model.request.favourable)
+    favourable = favourable_classes(labels, model.request.favourable)
     if model.request.above is not None:
         raise ModelRefused("The model decides without a score: leave `above` out.")
     tree = tree_of_rules(
-        table, tests.tests, model.request.schema, lambda value: (labels[int(value)], labels[int(value)] in wanted)
+        table, tests.tests, model.request.schema, lambda value: (labels[int(value)], labels[int(value)] in favourable)
     )
     if tree is not None:
         return ReadModel(tree, provenance=model.provenance)
-    values = tuple(float(labels[int(value)] in wanted) for value in table.values)
+    values = tuple(float(labels[int(value)] in favourable) for value in table.values)
     document = made(
         Trees,
         kind="trees",
@@ -80,9 +80,11 @@ def _labelled(diagram: Diagram, root: int, labels: list[str], model: PmmlModel) 
         tests=tests.tests,
         trees=(table.model_copy(update={"values": values}),),
     )
-    names = (" or ".join(label for label in labels if label not in wanted), " or ".join(map(str, wanted)))
-    asked = replace(model.request, favourable=[names[1]])
-    return two_classes(document, asked, model.provenance, classes=names, decides=lambda score: score > 0.5, shares=None)
+    names = (" or ".join(label for label in labels if label not in favourable), " or ".join(map(str, favourable)))
+    request = replace(model.request, favourable=[names[1]])
+    return two_classes(
+        document, request, model.provenance, classes=names, decides=lambda score: score > 0.5, shares=None
+    )
 
 
 def tree_diagram(model: PmmlModel, value: Callable[[Element], float], diagram: Diagram) -> int:
@@ -133,10 +135,10 @@ def tree_diagram(model: PmmlModel, value: Callable[[Element], float], diagram: D
 
 def _predicate(node: Element) -> Element:
     tags = ("True", "False", "SimplePredicate", "SimpleSetPredicate", "CompoundPredicate")
-    found = next((child for child in node if child.tag in tags), None)
-    if found is None:
+    predicate = next((child for child in node if child.tag in tags), None)
+    if predicate is None:
         raise ModelRefused(f"A {node.tag} has no predicate.")
-    return found
+    return predicate
 
 
 def _winner(node: Element) -> str:
@@ -206,19 +208,20 @@ def _regression_table(table: Element, fields: Fields) -> Terms:
     for part in table:
         weight = number(part, "coefficient") if part.tag != "Extension" else 0.0
         if part.tag == "NumericPredictor":
-            named = fields[attribute(part, "name")]
+            source = fields[attribute(part, "name")]
             exponent = number(part, "exponent", 1.0)
             if exponent == 1:
-                made_terms, constant = number_term(named, weight)
+                made_terms, constant = number_term(source, weight)
                 terms += made_terms
                 base += constant
             else:
-                terms.append(product([named] * 2 if exponent == 2 else [], weight))
+                terms.append(product([source] * 2 if exponent == 2 else [], weight))
         elif part.tag == "CategoricalPredictor":
-            named = fields[attribute(part, "name")]
-            terms.append(indicator(named, attribute(part, "value"), weight, of_missing=True))
+            source = fields[attribute(part, "name")]
+            terms.append(indicator(source, attribute(part, "value"), weight, of_missing=True))
         elif part.tag == "PredictorTerm":
-            terms.append(product([fields[attribute(one, "field")] for one in part.findall("FieldRef")], weight))
+            names = [attribute(reference, "field") for reference in part.findall("FieldRef")]
+            terms.append(product([fields[name] for name in names], weight))
         elif part.tag != "Extension":
             raise ModelRefused(f"A RegressionTable with {part.tag[:40]!r} is not read.")
     return made(Terms, kind="terms", precision="float64", base=base, terms=tuple(terms))
@@ -264,9 +267,8 @@ def _general(model: PmmlModel) -> ReadModel:
     if element.get("offsetVariable") or element.get("trialsVariable") or number(element, "offsetValue", 0.0) != 0:
         raise ModelRefused("A GeneralRegressionModel with an offset or trials is not read.")
     lists = {name: element.find(name) for name in ("FactorList", "CovariateList", "PPMatrix", "ParamMatrix")}
-    factors = (
-        {attribute(one, "name") for one in lists["FactorList"] or ()} if lists["FactorList"] is not None else set()
-    )
+    factor_list = lists["FactorList"]
+    factors = set() if factor_list is None else {attribute(factor, "name") for factor in factor_list}
     cells: dict[str, list[tuple[str, str]]] = {}
     for cell in lists["PPMatrix"] if lists["PPMatrix"] is not None else ():
         cells.setdefault(attribute(cell, "parameterName"), []).append(
@@ -278,8 +280,9 @@ def _general(model: PmmlModel) -> ReadModel:
         betas.setdefault(category, {})[attribute(cell, "parameterName")] = number(cell, "beta")
     documents = {name: _parameters(beta, cells, factors, model.fields) for name, beta in betas.items()}
     method = {"multinomialLogistic": "softmax"}.get(kind, link if kind == "generalizedLinear" else "identity")
-    reference = element.get("targetReferenceCategory") or next((one for one in model.classes if one not in betas), "")
-    names = [name or next((one for one in model.classes if one != reference), "") for name in documents]
+    without_beta = (label for label in model.classes if label not in betas)
+    reference = element.get("targetReferenceCategory") or next(without_beta, "")
+    names = [name or next((label for label in model.classes if label != reference), "") for name in documents]
     listed: list[Adding] = list(documents.values())
     if model.classifies and reference:
         listed.append(made(Terms, kind="terms", precision="float64", terms=()))
@@ -296,47 +299,49 @@ def _parameters(
         if not own:
             base += weight
             continue
-        covariates = [(fields[one], float(value)) for one, value in own if one not in factors]
-        named = [(fields[one], value) for one, value in own if one in factors]
-        if named and covariates:
+        covariates = [(fields[name], float(value)) for name, value in own if name not in factors]
+        sources = [(fields[name], value) for name, value in own if name in factors]
+        if sources and covariates:
             raise ModelRefused("A parameter of a factor and a covariate together is not read.")
-        if len(named) == 1:
-            terms.append(indicator(*named[0], weight))
-        elif named:
-            rule = Rule(
-                all_of=tuple(Predicate(column=one.column.name, op="eq", value=_value(one, text)) for one, text in named)
+        if len(sources) == 1:
+            terms.append(indicator(*sources[0], weight))
+        elif sources:
+            predicates = (
+                Predicate(column=source.column.name, op="eq", value=_value(source, text)) for source, text in sources
             )
-            if any(one.column.nullable or one.results is not None or one.cuts is not None for one, _ in named):
+            rule = Rule(all_of=tuple(predicates))
+            fields_used = [source for source, _ in sources]
+            if any(each.column.nullable or each.results is not None or each.cuts is not None for each in fields_used):
                 raise ModelRefused("Factors together are read where they are neither derived nor missing.")
             terms.append(made(RuleTerm, rule=rule, value=weight))
         elif len(covariates) == 1 and covariates[0][1] == 1:
-            found, constant = number_term(covariates[0][0], weight)
-            terms += found
+            factor_terms, constant = number_term(covariates[0][0], weight)
+            terms += factor_terms
             base += constant
         else:
-            powers = [one for one, exponent in covariates for _ in range(int(exponent)) if exponent in (1, 2)]
+            powers = [source for source, exponent in covariates for _ in range(int(exponent)) if exponent in (1, 2)]
             if any(exponent not in (1, 2) for _, exponent in covariates):
                 raise ModelRefused("Covariates are read with the exponents 1 and 2.")
             terms.append(product(powers, weight))
     return made(Terms, kind="terms", precision="float64", base=base, terms=tuple(terms))
 
 
-def _value(named: PmmlField, text: str) -> Any:
-    found = next((value for value in named.column.values if same(value, text)), None)
-    if found is None:
-        raise ModelRefused(f"The model knows {text[:40]!r} of {named.column.name!r}, which is not declared.")
-    return found
+def _value(source: PmmlField, text: str) -> Any:
+    declared = next((value for value in source.column.values if same(value, text)), None)
+    if declared is None:
+        raise ModelRefused(f"The model knows {text[:40]!r} of {source.column.name!r}, which is not declared.")
+    return declared
 
 
 def _scorecard(model: PmmlModel) -> ReadModel:
     tests = TestTable()
     tables: list[ScoreTree] = []
     characteristics = model.element.find("Characteristics")
-    for one in characteristics if characteristics is not None else ():
-        if one.tag != "Characteristic":
+    for characteristic in characteristics if characteristics is not None else ():
+        if characteristic.tag != "Characteristic":
             continue
         diagram = Diagram(model.fields)
-        attributes = one.findall("Attribute")
+        attributes = characteristic.findall("Attribute")
         if any(part.find("ComplexPartialScore") is not None for part in attributes):
             raise ModelRefused("A ComplexPartialScore is not read.")
         nothing = diagram.leaf(math.nan)
@@ -380,12 +385,16 @@ def _rules(model: PmmlModel) -> ReadModel:
             if part.tag == "SimpleRule":
                 inner = leaf(attribute(part, "score"))
             else:
-                inner = walk([one for one in part if one.tag.endswith("Rule")], onward, depth + 1)
+                inner = walk([child for child in part if child.tag.endswith("Rule")], onward, depth + 1)
             onward = diagram.predicate(_predicate(part), inner, onward, onward)
         return onward
 
-    root = walk([one for one in rules if one.tag.endswith("Rule")], leaf(rules.get("defaultScore")), 0)
+    root = walk([child for child in rules if child.tag.endswith("Rule")], leaf(rules.get("defaultScore")), 0)
     return _labelled(diagram, root, labels, model)
+
+
+def _model_of(segment: Element) -> Element | None:
+    return next((child for child in segment if child.tag.endswith(("Model", "Scorecard"))), None)
 
 
 def _mining(model: PmmlModel) -> ReadModel:
@@ -394,21 +403,21 @@ def _mining(model: PmmlModel) -> ReadModel:
         raise ModelRefused("A MiningModel is read with a Segmentation.")
     method = attribute(segmentation, "multipleModelMethod")
     segments = segmentation.findall("Segment")
-    if not segments or any(_predicate(one).tag != "True" for one in segments):
+    if not segments or any(_predicate(segment).tag != "True" for segment in segments):
         raise ModelRefused("Segments are read that are for everybody: their predicate is True.")
-    inner = [next((child for child in one if child.tag.endswith(("Model", "Scorecard"))), None) for one in segments]
-    models = [replace(model, element=one) for one in inner if one is not None]
-    if any(one.element.find("Targets") is not None for one in models) and method != "modelChain":
+    inner = [_model_of(segment) for segment in segments]
+    models = [replace(model, element=element) for element in inner if element is not None]
+    if any(part.element.find("Targets") is not None for part in models) and method != "modelChain":
         raise ModelRefused("Targets of a segment are not read.")
     if method == "modelChain":
         return _chain(models, model)
-    if len(models) != len(segments) or any(one.element.tag != "TreeModel" for one in models):
+    if len(models) != len(segments) or any(part.element.tag != "TreeModel" for part in models):
         raise ModelRefused("Ensembles are read of TreeModels.")
-    weights = [number(one, "weight", 1.0) for one in segments]
+    weights = [number(segment, "weight", 1.0) for segment in segments]
     if not model.classifies:
         return _number(_sum(models, method, weights, model), model)
     labels = list(model.classes) or sorted(
-        {_winner(node) for one in models for node in one.element.iter("Node") if node.get("score")}
+        {_winner(node) for part in models for node in part.element.iter("Node") if node.get("score")}
     )
     if method in ("majorityVote", "weightedMajorityVote"):
         documents = _tree_documents(
@@ -427,7 +436,7 @@ def _mining(model: PmmlModel) -> ReadModel:
 
 def _sum(models: Sequence[PmmlModel], method: str, weights: Sequence[float], around: PmmlModel) -> Trees:
     """The trees of an ensemble, added in its own precision."""
-    if around.precision == "float64" and any(one.precision != "float64" for one in models):
+    if around.precision == "float64" and any(part.precision != "float64" for part in models):
         raise ModelRefused("Trees of another x-mathContext than their sum's are not read.")
     weighted = method == "weightedAverage" and len(set(weights)) == 1 and weights[0] > 0
     if method in ("sum", "average") or weighted:
@@ -438,20 +447,20 @@ def _sum(models: Sequence[PmmlModel], method: str, weights: Sequence[float], aro
 
 def _shares(node: Element, labels: Sequence[str]) -> tuple[float, ...]:
     """Each class's share of a node."""
-    shares = {attribute(one, "value"): one for one in node.findall("ScoreDistribution")}
+    shares = {attribute(distribution, "value"): distribution for distribution in node.findall("ScoreDistribution")}
     if not shares:
         raise ModelRefused("An average of classifications is read whose leaves have ScoreDistributions.")
     total = None
-    found = []
+    label_shares = []
     for label in labels:
         if label not in shares:
-            found.append(0.0)
+            label_shares.append(0.0)
         elif shares[label].get("probability") is not None:
-            found.append(number(shares[label], "probability"))
+            label_shares.append(number(shares[label], "probability"))
         else:
-            total = total or sum(number(one, "recordCount") for one in shares.values())
-            found.append(number(shares[label], "recordCount") / total)
-    return tuple(found)
+            total = total or sum(number(distribution, "recordCount") for distribution in shares.values())
+            label_shares.append(number(shares[label], "recordCount") / total)
+    return tuple(label_shares)
 
 
 def _weighted(document: Trees, weights: Sequence[float]) -> Trees:
@@ -473,24 +482,24 @@ class _Summed:
 
 def _chain(models: Sequence[PmmlModel], model: PmmlModel) -> ReadModel:
     """Sums of trees, and a regression that only makes a number or probabilities of them: boosted trees, exported."""
-    known: dict[str, _Summed] = {}
-    for one in models[:-1]:
-        made_of = _summed(one) if one.element.tag == "MiningModel" else _passed_on(one, known)
-        known |= dict.fromkeys(_output_names(one), made_of)
+    sums: dict[str, _Summed] = {}
+    for segment in models[:-1]:
+        made_of = _summed(segment) if segment.element.tag == "MiningModel" else _passed_on(segment, sums)
+        sums |= dict.fromkeys(_output_names(segment), made_of)
     last = models[-1]
-    if last.element.tag != "RegressionModel" or not known:
+    if last.element.tag != "RegressionModel" or not sums:
         raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
     require_plain_output(last.element)
     _require_no_targets(last.element)
     link = last.element.get("normalizationMethod", "none")
-    tables = [_line_of(table, known) for table in last.element.findall("RegressionTable")]
+    tables = [_line_of(table, sums) for table in last.element.findall("RegressionTable")]
     if link not in _IMAGES:
         raise ModelRefused(f"The regression of a chain has the normalizationMethod {link[:40]!r}, which is not read.")
     if len(tables) > 2 and last.classifies and link == "softmax":
-        names = [attribute(one, "targetCategory") for one in last.element.findall("RegressionTable")]
+        names = [attribute(table, "targetCategory") for table in last.element.findall("RegressionTable")]
         return by_choice(_comparable(tables), model.request, model.provenance, classes=names)
-    others = [one for one in tables[1:] if isinstance(one, _Summed) or one != 0]
-    if not tables or others or isinstance(tables[0], float) or tables[0].factor <= 0:
+    further = [table for table in tables[1:] if isinstance(table, _Summed) or table != 0]
+    if not tables or further or isinstance(tables[0], float) or tables[0].factor <= 0:
         raise ModelRefused(
             "The regression of a chain is read with the trees' sum as its only predictor, and a positive coefficient."
         )
@@ -504,7 +513,7 @@ def _chain(models: Sequence[PmmlModel], model: PmmlModel) -> ReadModel:
         return _number(document, model, rising)
     if len(tables) != 2 or link not in ("logit", "softmax"):
         raise ModelRefused("The regression of a chain is read of two classes by logit or softmax.")
-    [first, second] = [attribute(one, "targetCategory") for one in last.element.findall("RegressionTable")]
+    [first, second] = [attribute(table, "targetCategory") for table in last.element.findall("RegressionTable")]
     return two_classes(
         document, model.request, model.provenance, classes=(second, first), decides=lambda score: rising(score) >= 0.5,
         shares=lambda score: (1.0 - rising(score), rising(score)),
@@ -515,43 +524,45 @@ def _summed(model: PmmlModel) -> _Summed:
     """A segment of a chain that adds trees."""
     segmentation = model.element.find("Segmentation")
     parts = [] if segmentation is None else segmentation.findall("Segment")
-    if any(_predicate(one).tag != "True" for one in parts):
+    if any(_predicate(segment).tag != "True" for segment in parts):
         raise ModelRefused("Segments are read that are for everybody: their predicate is True.")
-    trees = [replace(model, element=child) for one in parts for child in one if child.tag == "TreeModel"]
+    trees = [replace(model, element=child) for segment in parts for child in segment if child.tag == "TreeModel"]
     if segmentation is None or not trees or len(trees) != len(parts):
         raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
-    for one in trees:
-        _require_no_targets(one.element)
+    for tree in trees:
+        _require_no_targets(tree.element)
     method = segmentation.get("multipleModelMethod", "")
-    document = _sum(trees, method, [number(one, "weight", 1.0) for one in parts], model)
+    document = _sum(trees, method, [number(segment, "weight", 1.0) for segment in parts], model)
     return _Summed(document, *rescaled(model.element))
 
 
-def _passed_on(model: PmmlModel, known: Mapping[str, _Summed]) -> _Summed:
+def _passed_on(model: PmmlModel, sums: Mapping[str, _Summed]) -> _Summed:
     """A segment of a chain that makes another number of a sum, by a line."""
     element = model.element
     tables = element.findall("RegressionTable") if element.tag == "RegressionModel" and not model.classifies else []
     if len(tables) != 1 or element.get("normalizationMethod", "none") not in ("none", "identity"):
         raise ModelRefused("Chains are read of trees that are added, and a regression behind them.")
     _require_no_targets(element)
-    found = _line_of(tables[0], known)
-    if isinstance(found, float):
+    line = _line_of(tables[0], sums)
+    if isinstance(line, float):
         raise ModelRefused("A regression inside of a chain has no predictor.")
-    return found
+    return line
 
 
 def _output_names(model: PmmlModel) -> list[str]:
     fields = model.element.findall("Output/OutputField")
-    return [attribute(one, "name") for one in fields if one.get("feature", "predictedValue") == "predictedValue"]
+    return [
+        attribute(output, "name") for output in fields if output.get("feature", "predictedValue") == "predictedValue"
+    ]
 
 
-def _line_of(table: Element, known: Mapping[str, _Summed]) -> _Summed | float:
+def _line_of(table: Element, sums: Mapping[str, _Summed]) -> _Summed | float:
     """A table of one predictor that is an output of the chain; its intercept, if it has none."""
-    predictors = [one for one in table if one.tag != "Extension"]
+    predictors = [predictor for predictor in table if predictor.tag != "Extension"]
     intercept = number(table, "intercept", 0.0)
     if not predictors:
         return intercept
-    source = known.get(predictors[0].get("name", ""))
+    source = sums.get(predictors[0].get("name", ""))
     plain = len(predictors) == 1 and predictors[0].tag == "NumericPredictor" and source is not None
     if not plain or source is None or number(predictors[0], "exponent", 1.0) != 1:
         raise ModelRefused("The regression of a chain is read with the trees' sum as its only predictor.")
@@ -561,22 +572,22 @@ def _line_of(table: Element, known: Mapping[str, _Summed]) -> _Summed | float:
 
 def _comparable(tables: Sequence[_Summed | float]) -> list[Adding]:
     """The classes' sums as documents of one scale: a constant is added behind the trees, as evaluators do."""
-    sums = [one for one in tables if isinstance(one, _Summed)]
-    factors, constants = {one.factor for one in sums}, {one.constant for one in sums}
+    sums = [total for total in tables if isinstance(total, _Summed)]
+    factors, constants = {total.factor for total in sums}, {total.constant for total in sums}
     if len(factors) != 1 or min(factors) <= 0 or (factors != {1.0} and constants != {0.0}):
         raise ModelRefused("Sums of a chain are compared that have one positive coefficient, and no constant beside.")
     [factor] = factors
     documents: list[Adding] = []
-    for one in tables:
-        if isinstance(one, float):
-            documents.append(made(Terms, kind="terms", precision="float64", base=one / factor, terms=()))
-        elif one.constant == 0:
-            documents.append(one.document)
+    for total in tables:
+        if isinstance(total, float):
+            documents.append(made(Terms, kind="terms", precision="float64", base=total / factor, terms=()))
+        elif total.constant == 0:
+            documents.append(total.document)
         else:
-            own = made(ScoreTree, tests=(), yes=(), no=(), values=(one.constant,))
-            if one.document.mean:
+            own = made(ScoreTree, tests=(), yes=(), no=(), values=(total.constant,))
+            if total.document.mean:
                 raise ModelRefused("A mean and a constant beside it are not read in a chain of several classes.")
-            documents.append(one.document.model_copy(update={"trees": (*one.document.trees, own)}))
+            documents.append(total.document.model_copy(update={"trees": (*total.document.trees, own)}))
     return documents
 
 
