@@ -152,7 +152,7 @@ def check_bundle(
         path: The zip file; nothing in it is trusted, and nothing is written anywhere.
         keys: A file of the holder's published keys (`GET /v1/keys`), from the holder; else the bundle's are used.
         keys_of_second: Likewise of the second holder, where two holders share a register; needed with `keys`, because
-            whoever writes a bundle can sign the second half of every answer with a key of their own.
+            anyone who writes a bundle can sign the second half of every answer with a key of their own.
         witnesses: Whose cosignatures the log in the bundle needs.
 
     Raises:

@@ -56,7 +56,7 @@ def joined_release(first: Release, second: Release) -> Release:
 def _joined_batch(first: ReleasedBatch, second: ReleasedBatch) -> ReleasedBatch:
     alike = first.model_dump(exclude={"cells"}) == second.model_dump(exclude={"cells"})
     require(alike and isinstance(first.noise, AdditiveNoise), "the two holders describe different noise or groups")
-    shapes = [[(cell.id, len(cell.shares or ())) for cell in one.cells] for one in (first, second)]
+    shapes = [[(cell.id, len(cell.shares or ())) for cell in half.cells] for half in (first, second)]
     require(shapes[0] == shapes[1], "the two holders' cells differ")
     cells = tuple(
         ReleasedCell(

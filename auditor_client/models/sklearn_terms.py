@@ -56,7 +56,7 @@ class SumOfFeatures:
 
     def absolute(self) -> "SumOfFeatures":
         """The absolute values of all parts."""
-        return self.combined(self, lambda one, _: abs(one))
+        return self.combined(self, lambda number, _: abs(number))
 
     def combined(self, other: "SumOfFeatures", how: Callable[[Any, Any], Any]) -> "SumOfFeatures":
         """Two sums, part by part."""
@@ -100,8 +100,8 @@ class SumOfFeatures:
         linear, square = self.linear[list(column.features)], self.square[list(column.features)]
         squared = float((square * column.slopes**2).sum())
         slope = float((column.slopes * (2 * square * column.offsets + linear)).sum())
-        apart = ((column.tables != column.offsets) & (column.slopes != 0)).any(axis=1)
-        x = np.where(apart & ~np.isnan(column.points), column.points, 0.0)
+        is_off_line = ((column.tables != column.offsets) & (column.slopes != 0)).any(axis=1)
+        x = np.where(is_off_line & ~np.isnan(column.points), column.points, 0.0)
         features = column.tables + column.slopes * x[:, None]
         table = features**2 @ square + features @ linear - squared * x**2 - slope * x
         return column.terms(slope, table, squared)
@@ -142,22 +142,22 @@ def scoring_of(model: Any, preprocessing: Preprocessing) -> tuple[Scoring, str]:
     preprocessing.require_works(
         lambda table: model.predict(preprocessing.transform(table)), preprocessing.features, type(model).__name__
     )
-    found = read(model, preprocessing)
-    for one in (*found.sums, *found.sizes):
-        one.require_finite()
+    parts = read(model, preprocessing)
+    for part in (*parts.sums, *parts.sizes):
+        part.require_finite()
     try:
-        documents = tuple(one.document(found.columns) for one in found.sums)
+        documents = tuple(part.document(parts.columns) for part in parts.sums)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ModelRefused(f"The model does not fit a score document: {first['msg']}") from error
-    operations = max((column.operations for column in found.columns), default=0)
-    factor = (2 * features + 3 * len(found.columns) + 6 * operations + 24) * _unit(model, preprocessing) * 1.01
+    operations = max((column.operations for column in parts.columns), default=0)
+    factor = (2 * features + 3 * len(parts.columns) + 6 * operations + 24) * _unit(model, preprocessing) * 1.01
 
     def bounds(records: Invented) -> Numbers:
-        largest: Numbers = np.max([one.sizes(found.columns, records) for one in found.sizes], axis=0)
+        largest: Numbers = np.max([part.sizes(parts.columns, records) for part in parts.sizes], axis=0)
         return factor * largest
 
-    return replace(found.scoring, documents=documents, bounds=bounds), f"{name} of {features} features"
+    return replace(parts.scoring, documents=documents, bounds=bounds), f"{name} of {features} features"
 
 
 def _unit(model: Any, preprocessing: Preprocessing) -> float:
@@ -178,8 +178,8 @@ def _linear(model: Any, preprocessing: Preprocessing) -> ReadSums:
             "probabilities the installed one computes otherwise: fit it with the installed one, and save it again."
         )
     scores = 1 if classes == 2 else classes
-    given = np.asarray(getattr(model.coef_, "toarray", lambda: model.coef_)(), np.float64)
-    weights = np.atleast_2d(given)
+    coefficients = np.asarray(getattr(model.coef_, "toarray", lambda: model.coef_)(), np.float64)
+    weights = np.atleast_2d(coefficients)
     if weights.shape != (scores, features):
         raise ModelRefused(f"The model has weights of shape {weights.shape}, not {(scores, features)}. {_AGAIN}")
     constants = np.zeros(scores) + np.asarray(model.intercept_, np.float64).reshape(-1)
@@ -188,7 +188,7 @@ def _linear(model: Any, preprocessing: Preprocessing) -> ReadSums:
     around = copy.copy(model)  # the model's own code, of numbers that are its decision function already
     vars(around).pop("feature_names_in_", None)
     around.coef_, around.intercept_, around.n_features_in_ = (
-        np.eye(scores)[0 if given.ndim == 1 else ...],
+        np.eye(scores)[0 if coefficients.ndim == 1 else ...],
         np.zeros(scores),
         scores,
     )
@@ -205,7 +205,7 @@ def _linear(model: Any, preprocessing: Preprocessing) -> ReadSums:
         margins=around.decision_function,
         own=own,
     )
-    return ReadSums(column_features(preprocessing), sums, [one.absolute() for one in sums], scoring)
+    return ReadSums(column_features(preprocessing), sums, [part.absolute() for part in sums], scoring)
 
 
 def _bayes(
@@ -216,7 +216,7 @@ def _bayes(
 ) -> ReadSums:
     """Return what naive Bayes makes of its joint log-likelihoods; between two classes, of their difference."""
     two = len(model.classes_) == 2
-    sizes = sizes or [one.absolute() for one in sums]
+    sizes = sizes or [part.absolute() for part in sums]
     if two:
         sums, sizes = [sums[1].combined(sums[0], np.subtract)], [sizes[1].combined(sizes[0], np.add)]
     around = copy.copy(model)
@@ -240,7 +240,8 @@ def _bayes(
 
 
 def _gaussian(model: Any, preprocessing: Preprocessing) -> ReadSums:
-    means, variances, priors = (np.asarray(one, np.float64) for one in (model.theta_, model.var_, model.class_prior_))
+    fitted = model.theta_, model.var_, model.class_prior_
+    means, variances, priors = (np.asarray(array, np.float64) for array in fitted)
     shape = (len(model.classes_), len(preprocessing.features))
     if not (means.shape == variances.shape == shape and priors.shape == shape[:1] and (variances > 0).all()):
         raise ModelRefused(f"The model's means and variances do not fit its classes. {_AGAIN}")
@@ -251,8 +252,8 @@ def _gaussian(model: Any, preprocessing: Preprocessing) -> ReadSums:
         for constant, mean, variance in zip(constants, means, variances, strict=True)
     ]
     sizes = [
-        replace(one.absolute(), constant=float(np.abs(constant).sum()))
-        for one, constant in zip(sums, constants, strict=True)
+        replace(part.absolute(), constant=float(np.abs(constant).sum()))
+        for part, constant in zip(sums, constants, strict=True)
     ]
     return _bayes(model, column_features(preprocessing), sums, sizes)
 
@@ -272,25 +273,23 @@ def _bernoulli(model: Any, preprocessing: Preprocessing) -> ReadSums:
         raise ModelRefused("BernoulliNB takes numbers for truth values: train it with `binarize`.")
     threshold = float(model.binarize)
     by_name = preprocessing.inputs.schema.by_name
-    asked = [
+    tests = [
         ThresholdTest(feature.source, feature.cuts, index, threshold)
         for index, feature in enumerate(preprocessing.features)
         if feature.source in by_name and by_name[feature.source].ordered
     ]
     cuts: dict[str, set[int]] = {}
-    for test, keys in zip(asked, turns(preprocessing.inputs, asked, preprocessing.numbers), strict=True):
+    for test, keys in zip(tests, turns(preprocessing.inputs, tests, preprocessing.numbers), strict=True):
         cuts.setdefault(test.source, set()).update(keys)
     columns = column_features(preprocessing, cuts)
     with np.errstate(divide="ignore"):
         never = np.log(1 - np.exp(weights))
-    above = [column.values > threshold for column in columns]
+    tables = [(column.values > threshold, list(column.features)) for column in columns]
 
     def sums(rows: Numbers, constants: Numbers) -> list[SumOfFeatures]:
         return [
-            _tabled(
-                columns, [found * row[list(column.features)] for column, found in zip(columns, above, strict=True)], one
-            )
-            for row, one in zip(rows, constants.tolist(), strict=True)
+            _tabled(columns, [table * row[features] for table, features in tables], constant)
+            for row, constant in zip(rows, constants.tolist(), strict=True)
         ]
 
     return _bayes(
@@ -356,7 +355,8 @@ def _tabled(columns: Sequence[ColumnFeatures], added: Sequence[Numbers], constan
 
 
 def _log_probabilities(model: Any, shape: tuple[int, int]) -> tuple[Numbers, Numbers]:
-    weights, priors = (np.asarray(one, np.float64) for one in (model.feature_log_prob_, model.class_log_prior_))
+    fitted = model.feature_log_prob_, model.class_log_prior_
+    weights, priors = (np.asarray(array, np.float64) for array in fitted)
     if weights.shape != shape or priors.shape != shape[:1]:
         raise ModelRefused(f"The model's probabilities do not fit its classes. {_AGAIN}")
     return weights, priors

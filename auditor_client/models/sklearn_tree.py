@@ -63,11 +63,11 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     """Read a fitted classifier, as `read_tree` does, with how it was read."""
     steps, classifier = _unwrapped(model)
     require_sound_tree(classifier)
-    wanted = favourable_classes(classifier.classes_.tolist(), request.favourable)
+    favourable = favourable_classes(classifier.classes_.tolist(), request.favourable)
     inputs = inputs_of([*steps, classifier], request.schema, request.columns, request.input_dtypes)
     splits = Splits(classifier, Preprocessing(steps, inputs))
     witnesses = Witnesses(splits)
-    decisions = {leaf: (str(label), label in wanted) for leaf, label in witnesses.decisions(model).items()}
+    decisions = {leaf: (str(label), label in favourable) for leaf, label in witnesses.decisions(model).items()}
     tree = splits.tree(decisions)
     tree.check(request.schema)
     witnesses.require_same_leaves(tree)

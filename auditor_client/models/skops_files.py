@@ -220,10 +220,10 @@ def _plain_inside(state: Mapping[str, Any]) -> bool:
     content = state.get("content")
     if state["__loader__"] == "RandomGeneratorNode":
         try:
-            named = json.loads(content["bit_generator"]["content"]["bit_generator"]["content"])  # type: ignore[index]
+            generator = json.loads(content["bit_generator"]["content"]["bit_generator"]["content"])  # type: ignore[index]
         except (KeyError, TypeError, ValueError):
             return False
-        return named in _BIT_GENERATORS
+        return generator in _BIT_GENERATORS
     if state["__loader__"] == "PartialNode":
         function = content.get("func") if isinstance(content, dict) else None
         return isinstance(function, dict) and function.get("__class__") == "check_array"

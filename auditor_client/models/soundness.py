@@ -63,13 +63,13 @@ def require_sound_encoder(encoder: Any, counts: Sequence[int]) -> None:
     rare = state["_infrequent_indices"] if state["_infrequent_enabled"] else none
     grouping = state["_default_to_infrequent_mappings"] if state["_infrequent_enabled"] else none
     columns = zip(encoder.categories_, counts, state["_n_features_outs"], drops, rare, grouping, strict=True)
-    for known, count, outputs, drop, together, groups in columns:
+    for categories, count, outputs, drop, together, groups in columns:
         last = count - (drop is None)
         sound = (
             outputs == count
             and (drop is None or 0 <= drop <= last)
             and (groups is None) == (together is None)
-            and (groups is None or (len(groups) == len(known) and 0 <= min(groups) <= max(groups) <= last))
+            and (groups is None or (len(groups) == len(categories) and 0 <= min(groups) <= max(groups) <= last))
         )
         if not sound:
             raise ModelRefused(f"A one-hot encoder in the model contradicts itself: {_AGAIN}")

@@ -106,8 +106,8 @@ class Splits:
             if schema.by_name[feature.source].ordered
         ]
         cuts: dict[str, set[int]] = {feature.source: set() for feature in self._feature.values()}
-        found = turns(self.preprocessing.inputs, tests, self.preprocessing.matrix)
-        for test, keys in zip(tests, found, strict=True):
+        turning_keys = turns(self.preprocessing.inputs, tests, self.preprocessing.matrix)
+        for test, keys in zip(tests, turning_keys, strict=True):
             cuts[test.source] |= keys
         return {name: Domain(schema.by_name[name], tuple(sorted(keys))) for name, keys in cuts.items()}
 

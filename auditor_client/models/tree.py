@@ -159,9 +159,9 @@ def _check(node: Node, path: tuple[Predicate, ...], arriving: Mapping[str, list[
     for value in values:
         taken = sum(_match(branch.predicates, value) for branch in node.branches)
         if taken != 1:
-            shown = "missing" if value is None else value
+            text = "missing" if value is None else value
             raise ModelRefused(
-                f"Split {node.id!r}: {column.name} = {shown} takes {taken} of its branches, and must take one."
+                f"Split {node.id!r}: {column.name} = {text} takes {taken} of its branches, and must take one."
             )
     for branch in node.branches:
         onward = {**arriving, column.name: [value for value in values if _match(branch.predicates, value)]}
@@ -172,7 +172,8 @@ def _arriving(decided: tuple[Predicate, ...], schema: Schema) -> dict[str, list[
     """The values that arrive at the root, of the columns that some predicates restrict."""
     for predicate in decided:
         predicate.check(schema, "the people whom the model decides about")
-    by_column = {predicate.column: [one for one in decided if one.column == predicate.column] for predicate in decided}
+    names = dict.fromkeys(predicate.column for predicate in decided)
+    by_column = {name: [predicate for predicate in decided if predicate.column == name] for name in names}
     return {
         name: [value for value in _plain(schema.by_name[name]) if _match(predicates, value)]
         for name, predicates in by_column.items()
@@ -190,14 +191,14 @@ def examples(column: Column, predicates: list[Predicate]) -> list[Value | None]:
 
 def _plain(column: Column) -> list[Value | None]:
     """All values of a category or boolean column, any one of an ordered column; and missing where it may be."""
-    known: list[Value | None] = [min(max(0, column.low), column.high)] if column.ordered else list(column.values)
-    return [*known, None] if column.nullable else known
+    values: list[Value | None] = [min(max(0, column.low), column.high)] if column.ordered else list(column.values)
+    return [*values, None] if column.nullable else values
 
 
 def _near(column: Column, predicates: list[Predicate]) -> list[Value]:
     """Admitted values of an ordered column on both sides of every threshold."""
     near: list[float] = []
-    for number in itertools.chain.from_iterable(one.operands for one in predicates) if column.ordered else ():
+    for number in itertools.chain.from_iterable(test.operands for test in predicates) if column.ordered else ():
         if isinstance(number, int | float):
             if column.type == "integer":
                 near += [math.ceil(number) - 1, math.ceil(number), math.floor(number), math.floor(number) + 1]

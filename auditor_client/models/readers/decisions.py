@@ -42,8 +42,8 @@ def two_classes(
         decides: Whether a score means the second class; None: the model only has probabilities.
         shares: The probabilities of both, in the maker's arithmetic; None: it has none.
     """
-    wanted = favourable_classes(classes, request.favourable)
-    second = classes[1] in wanted
+    favourable = favourable_classes(classes, request.favourable)
+    second = classes[1] in favourable
     image = decides
     if request.above is not None or image is None:
         limit = request.above
@@ -121,25 +121,25 @@ def by_choice(
     documents: Sequence[Adding], request: ModelRequest, provenance: Provenance, *, classes: Sequence[Any]
 ) -> ReadModel:
     """A model that decides for the class whose score is largest, the first of those that are equal."""
-    wanted = favourable_classes(classes, request.favourable)
+    favourable = favourable_classes(classes, request.favourable)
     if request.above is not None:
         raise ModelRefused("The model decides between several classes by the largest score: leave `above` out.")
     names = tuple(str(label) for label in classes)
     if len(set(names)) != len(names):
         raise ModelRefused("Two classes of the model have the same name.")
     column = _column(Choice(kind="choice", categories=names, of=tuple(documents)), request, "category")
-    tree = among(column.name, names, [str(label) for label in classes if label in wanted])
+    tree = among(column.name, names, [str(label) for label in classes if label in favourable])
     return ReadModel(tree, (column,), None, (), decided(column.column), provenance)
 
 
 def by_list(document: RuleList, request: ModelRequest, provenance: Provenance) -> ReadModel:
     """A list of rules that decides by texts."""
     names = [str(value) for value in values_of(document)]
-    wanted = favourable_classes(names, request.favourable)
+    favourable = favourable_classes(names, request.favourable)
     if len(names) < 2:
         raise ModelRefused("The list decides alike for everybody.")
     column = _column(document, request, "category")
-    tree = among(column.name, names, [name for name in names if name in wanted])
+    tree = among(column.name, names, [name for name in names if name in favourable])
     return ReadModel(tree, (column,), None, (), (), provenance)
 
 
@@ -171,13 +171,13 @@ def makers_answers(
     if not classes:
         favourable = probabilities > request.above
     else:
-        wanted = [label in favourable_classes(classes, request.favourable) for label in classes]
-        sign = 1.0 if wanted[-1] or len(classes) > 2 else -1.0
+        is_favourable = [label in favourable_classes(classes, request.favourable) for label in classes]
+        sign = 1.0 if is_favourable[-1] or len(classes) > 2 else -1.0
         if request.above is None:
             index = np.argmax(probabilities, axis=1) if decided_as is None else decided_as
-            favourable = np.array(wanted)[index]
+            favourable = np.array(is_favourable)[index]
         else:
-            favourable = probabilities[:, wanted.index(True)] > request.above
+            favourable = probabilities[:, is_favourable.index(True)] > request.above
     if raw is not None and read.columns:
         scores[read.columns[0].name] = sign * np.asarray(raw, np.float64)
         if ties is not None:
@@ -185,7 +185,7 @@ def makers_answers(
     return MakersAnswers(favourable=np.asarray(favourable, bool), scores=scores, bounds=bounds)
 
 
-def compared(read: ReadModel, request: ModelRequest, ask: Ask, maker: str, **given: Any) -> ReadModel:
+def compared(read: ReadModel, request: ModelRequest, ask: Ask, maker: str, **options: Any) -> ReadModel:
     """The model, compared with its maker's own predictions."""
     provenance = replace(read.provenance or Provenance("a model", "a file"), compared_with=maker)
 
@@ -198,7 +198,7 @@ def compared(read: ReadModel, request: ModelRequest, ask: Ask, maker: str, **giv
                 f"{maker} itself fails on the model ({reason}): save it again from its source."
             ) from error
 
-    return checked(replace(read, provenance=provenance), request.schema, asked, **given)
+    return checked(replace(read, provenance=provenance), request.schema, asked, **options)
 
 
 def _column(document: Any, request: ModelRequest, kind: Any) -> DerivedColumn:

@@ -29,7 +29,7 @@ def frame(
     """
     import pandas as pd  # noqa: PLC0415  # a plain audit does not need it
 
-    made = {}
+    series = {}
     for index, (name, column_name) in enumerate(zip(names, columns, strict=True)):
         column = schema.by_name.get(column_name)
         values = records.values.get(column_name)
@@ -37,22 +37,22 @@ def frame(
             values = np.full(records.count, np.nan)
         if index in categories:
             kind: Any = str if column is None or column.type == "category" else {"boolean": bool}.get(column.type, int)
-            numeric = isinstance(categories, Mapping) and all(type(one) in (int, float) for one in categories[index])
+            numeric = isinstance(categories, Mapping) and all(type(each) in (int, float) for each in categories[index])
             if kind is str and numeric:  # codes that the dataset declares as texts
                 kind = float
             listed = [None if _gone(value) else kind(value) for value in values]
-            known = sorted({value for value in listed if value is not None}, reverse=True)
-            made[name] = pd.Series(pd.Categorical(listed, categories=known or ["none"]))
+            ordered = sorted({value for value in listed if value is not None}, reverse=True)
+            series[name] = pd.Series(pd.Categorical(listed, categories=ordered or ["none"]))
         elif column is not None and column.type == "boolean":
             missing = any(value is None for value in values)
-            made[name] = pd.Series(
+            series[name] = pd.Series(
                 np.array([np.nan if value is None else float(value) for value in values])
                 if missing
                 else values.astype(bool)
             )
         else:
-            made[name] = pd.Series(values)
-    return pd.DataFrame(made)
+            series[name] = pd.Series(values)
+    return pd.DataFrame(series)
 
 
 def installed(library: str) -> Any:

@@ -99,26 +99,26 @@ def logistic(number: float) -> float:
 
 def negated(document: Trees | Terms | Layers) -> Trees | Terms | Layers:
     """The document of the opposite number, exactly: rounding to nearest is symmetric."""
-    given: dict[str, Any]
+    changes: dict[str, Any]
     match document:
         case Trees():
             trees = tuple(
                 tree.model_copy(update={"values": tuple(-value for value in tree.values)}) for tree in document.trees
             )
-            given = {"base": -document.base, "trees": trees}
+            changes = {"base": -document.base, "trees": trees}
         case Terms():
-            given = {"base": -document.base, "terms": tuple(_negated_term(term) for term in document.terms)}
+            changes = {"base": -document.base, "terms": tuple(_negated_term(term) for term in document.terms)}
         case Layers():
             last = document.layers[-1]
             turned: tuple[Dense, ...]
             if last.activation == "identity":
                 weights = tuple(tuple(-weight for weight in row) for row in last.weights)
-                turned = (last.model_copy(update={"weights": weights, "bias": tuple(-one for one in last.bias)}),)
+                turned = (last.model_copy(update={"weights": weights, "bias": tuple(-bias for bias in last.bias)}),)
             else:
                 again = Dense(weights=((-1.0,),), bias=(0.0,), activation="identity")
                 turned = (last, again)
-            given = {"layers": (*document.layers[:-1], *turned)}
-    return document.model_copy(update=given)
+            changes = {"layers": (*document.layers[:-1], *turned)}
+    return document.model_copy(update=changes)
 
 
 def _negated_term(term: Term) -> Term:

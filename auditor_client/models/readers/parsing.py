@@ -65,10 +65,10 @@ class DocumentPart:
         self.value = value
         self.path = path
 
-    def refuse(self, wanted: str) -> NoReturn:
+    def refuse(self, expected: str) -> NoReturn:
         """Refuse the document because of this part."""
-        shown = repr(self.value)
-        raise ModelRefused(f"{self.path} is {shown[:60]}{'…' if len(shown) > 60 else ''}, and has to be {wanted}.")
+        text = repr(self.value)
+        raise ModelRefused(f"{self.path} is {text[:60]}{'…' if len(text) > 60 else ''}, and has to be {expected}.")
 
     def __getitem__(self, name: str) -> "DocumentPart":
         """A member that has to be there."""
@@ -93,10 +93,10 @@ class DocumentPart:
                 raise ModelRefused(f"{self.path} has a member {name[:60]!r}, which is not known here.")
         return self
 
-    def items(self, most: int = VALUES_MAX) -> list["DocumentPart"]:
+    def items(self, maximum: int = VALUES_MAX) -> list["DocumentPart"]:
         """The items of a list."""
-        if not isinstance(self.value, list) or len(self.value) > most:
-            self.refuse(f"a list of at most {most} items")
+        if not isinstance(self.value, list) or len(self.value) > maximum:
+            self.refuse(f"a list of at most {maximum} items")
         return [DocumentPart(item, f"{self.path}[{index}]") for index, item in enumerate(self.value)]
 
     def text(self) -> str:
@@ -160,13 +160,13 @@ def texts(part: DocumentPart) -> list[str]:
 
 def require_tree(left: Sequence[int], right: Sequence[int], *, what: str) -> None:
     """Refuse nodes that make no tree from node 0: a node that is nobody's child, or several's; −1 is no child."""
-    seen = bytearray(len(left))
+    visited = bytearray(len(left))
     waiting = [0]
     while waiting:
         node = waiting.pop()
-        if not 0 <= node < len(left) or seen[node]:
+        if not 0 <= node < len(left) or visited[node]:
             raise ModelRefused(f"{what}: its nodes do not make a tree.")
-        seen[node] = 1
+        visited[node] = 1
         if (left[node] == -1) != (right[node] == -1):
             raise ModelRefused(f"{what}: node {node} has one child.")
         if left[node] != -1:

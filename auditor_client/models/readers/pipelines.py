@@ -64,8 +64,7 @@ class BoosterPipeline:
             steps.cut_at_zero()  # a number that becomes 0 on the way is left out, too
 
         def matrix(table: Any) -> NDArray[Any]:
-            made = quietly(steps.transform, table)
-            numbers = _numbers(made, absent_is_missing=absent_is_missing)
+            numbers = _numbers(quietly(steps.transform, table), absent_is_missing=absent_is_missing)
             with np.errstate(over="ignore"):
                 return numbers.astype(np.dtype(ensemble.precision))
 
@@ -111,13 +110,13 @@ def _flat(model: Any) -> list[Any]:
     return [*(step for _, step in model.steps[:-1]), *_flat(model.steps[-1][1])]
 
 
-def _numbers(made: Any, *, absent_is_missing: bool) -> Numbers:
+def _numbers(table: Any, *, absent_is_missing: bool) -> Numbers:
     """A table of the steps' as doubles, shape (rows, features)."""
-    if not hasattr(made, "toarray"):
-        return np.asarray(made).astype(np.float64)
+    if not hasattr(table, "toarray"):
+        return np.asarray(table).astype(np.float64)
     if not absent_is_missing:
-        return np.asarray(made.toarray(), np.float64)
-    listed = made.tocoo()
+        return np.asarray(table.toarray(), np.float64)
+    listed = table.tocoo()
     numbers = np.full(listed.shape, np.nan)
     numbers[listed.row, listed.col] = listed.data
     return numbers

@@ -93,8 +93,8 @@ def _require_few_refusals(files: RecordFiles, population: str, now: datetime) ->
 
 def _refused(files: RecordFiles, population: str) -> list[Path]:
     """Return the files of refused loads into a population, oldest first."""
-    found = files.refused.glob("*-*-*.txt")
-    return sorted(path for path in found if path.name.removesuffix(".txt").split("-", 2)[2] == population)
+    paths = files.refused.glob("*-*-*.txt")
+    return sorted(path for path in paths if path.name.removesuffix(".txt").split("-", 2)[2] == population)
 
 
 def _list_records(files: RecordFiles, dataset: Dataset, refused: TooManyBlocks, now: datetime) -> None:

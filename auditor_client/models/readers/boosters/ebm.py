@@ -135,8 +135,8 @@ def _document(model: Any, columns: Sequence[str], request: ModelRequest, number:
         own = table[
             np.ix_(
                 *[
-                    [index if index >= 0 else size - 1 for index in one]
-                    for one, size in zip(picked, table.shape, strict=True)
+                    [index if index >= 0 else size - 1 for index in indices_of_axis]
+                    for indices_of_axis, size in zip(picked, table.shape, strict=True)
                 ]
             )
         ]
@@ -174,7 +174,7 @@ def _of_category(bins: Mapping[str, int], value: Value) -> int:
 def _table(records: Invented, names: Sequence[str], columns: Sequence[str], request: ModelRequest) -> Any:
     import pandas as pd  # noqa: PLC0415  # a plain audit does not need it
 
-    found = {}
+    series = {}
     for name, column_name in zip(names, columns, strict=True):
         column = request.schema.by_name.get(column_name)
         values = records.values.get(column_name, np.full(records.count, np.nan))
@@ -182,5 +182,5 @@ def _table(records: Invented, names: Sequence[str], columns: Sequence[str], requ
             values = np.array([np.nan if value is None else float(value) for value in values])
         elif column is not None and column.type == "boolean":
             values = values.astype(bool)
-        found[name] = pd.Series(values)
-    return pd.DataFrame(found)
+        series[name] = pd.Series(values)
+    return pd.DataFrame(series)

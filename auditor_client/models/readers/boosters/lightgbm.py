@@ -209,14 +209,14 @@ def _decided(
     text: LightGBMModel, documents: list[Trees], request: ModelRequest, labels: list[Any] | None
 ) -> tuple[ReadModel, list[Any]]:
     name, *settings = text.objective or ["none"]
-    given = dict(word.split(":", 1) for word in settings if ":" in word)
+    parameters = dict(word.split(":", 1) for word in settings if ":" in word)
     words = [word for word in settings if ":" not in word]
     about = f"{len(text.trees)} tree{'s' if len(text.trees) > 1 else ''}, LightGBM's text {text.version}"
     provenance = Provenance(f"a {'random forest' if text.average else 'gradient-boosted model'} of {about}", "lightgbm")
     if name == "multiclass" and len(documents) > 1 and not words:
         classes = list(range(len(documents))) if labels is None else labels
         return by_choice(documents, request, provenance, classes=classes), classes
-    if name == "multiclassova" and len(documents) > 1 and given.keys() <= {"num_class", "sigmoid"} and not words:
+    if name == "multiclassova" and len(documents) > 1 and parameters.keys() <= {"num_class", "sigmoid"} and not words:
         classes = list(range(len(documents))) if labels is None else labels
         if _ties(text) > _TIES_MAX:
             raise ModelRefused(
@@ -224,9 +224,9 @@ def _decided(
                 'with objective="multiclass", or fewer trees.'
             )
         return by_choice(documents, request, provenance, classes=classes), classes
-    if len(documents) == 1 and name == "binary" and given.keys() <= {"sigmoid"} and not words:
+    if len(documents) == 1 and name == "binary" and parameters.keys() <= {"sigmoid"} and not words:
         classes = [0, 1] if labels is None else labels
-        rising = _sigmoid(float(given.get("sigmoid", "1")))
+        rising = _sigmoid(float(parameters.get("sigmoid", "1")))
         read = two_classes(
             documents[0], request, provenance, classes=classes,
             decides=lambda score: rising(score) > 1.0 - rising(score),
@@ -236,7 +236,7 @@ def _decided(
     images: dict[str, Callable[[float], float]] = {
         "cross_entropy": _sigmoid(1.0), **dict.fromkeys(_SAME, float), **dict.fromkeys(_EXPONENTIAL, exp)
     }  # fmt: skip
-    if len(documents) == 1 and name in images and labels is None and not (words or given.keys() - _HARMLESS):
+    if len(documents) == 1 and name in images and labels is None and not (words or parameters.keys() - _HARMLESS):
         return one_number(documents[0], request, provenance, image=images[name]), []
     raise ModelRefused(f"The objective {' '.join(text.objective)[:80]!r} is not read. {_READ}")
 
@@ -248,8 +248,8 @@ def _ties(text: LightGBMModel) -> float:
     """
     if text.objective[:1] != ["multiclassova"]:
         return TIES
-    given = dict(word.split(":", 1) for word in text.objective if ":" in word)
-    slope = float(given.get("sigmoid", "1"))
+    parameters = dict(word.split(":", 1) for word in text.objective if ":" in word)
+    slope = float(parameters.get("sigmoid", "1"))
     _sigmoid(slope)
     largest = [
         sum(max(map(abs, tree.values)) for tree in text.trees[number :: text.classes]) for number in range(text.classes)

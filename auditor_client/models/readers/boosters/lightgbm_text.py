@@ -123,14 +123,14 @@ def parsed(content: bytes, name: str) -> LightGBMModel:
     infos = _words(head, "feature_infos", f"{name}: head")
     if len(infos) != features or any("=" in word for word in (*infos, *names)):
         raise ModelRefused(f"{name}: its feature_infos do not fit: save it again.")
-    last, _, rest = blocks[-1].partition("end of trees")
-    if not rest:
+    last, _, tail = blocks[-1].partition("end of trees")
+    if not tail:
         raise ModelRefused(f'{name} ends early: there is no line "end of trees". Copy the file again.')
     blocks[-1] = last
     return LightGBMModel(
         _again(head, blocks), head["version"], head.get("objective", "").split(), names,
         [_tree(block, f"{name}: tree {index}", features) for index, block in enumerate(blocks)],
-        classes, "average_output" in head, _categories(rest, head, name, features),
+        classes, "average_output" in head, _categories(tail, head, name, features),
     )  # fmt: skip
 
 
@@ -146,13 +146,13 @@ def _again(head: dict[str, str], blocks: list[str]) -> str:
     return "\n".join([*lines, "", "".join(trees) + "end of trees", ""])
 
 
-def _lines(lines: list[str], known: Collection[str], where: str) -> dict[str, str]:
+def _lines(lines: list[str], vocabulary: Collection[str], where: str) -> dict[str, str]:
     members: dict[str, str] = {}
     for line in lines:
         key, _, value = line.strip().partition("=")
         if not key:
             continue
-        if key not in known or key in members:
+        if key not in vocabulary or key in members:
             raise ModelRefused(f"{where} has a line {key[:60]!r}, which is not known here.")
         members[key] = value
     return members
@@ -224,7 +224,7 @@ def _bitsets(
     words = _integers(members, "cat_threshold", where, bounds[-1], high=2**32 - 1)
     if len({float(threshold[node]) for node in nodes}) != len(nodes):
         raise ModelRefused(f"{where}: two nodes have the same categories.")
-    found = {}
+    codes = {}
     for node in nodes:
         number = DocumentPart(float(threshold[node]), f"{where}.threshold[{node}]").number()
         if not (0 <= number < count and number == int(number) and bounds[int(number)] <= bounds[int(number) + 1]):
@@ -232,24 +232,25 @@ def _bitsets(
         if bounds[int(number) + 1] - bounds[int(number)] > WORDS_MAX:
             raise ModelRefused(f"{where}: node {node} has more than {32 * WORDS_MAX} categories.")
         own = words[bounds[int(number)] : bounds[int(number) + 1]]
-        found[node] = frozenset(
+        codes[node] = frozenset(
             float(32 * number + bit) for number, word in enumerate(own) for bit in range(32) if word >> bit & 1
         )
-    return found
+    return codes
 
 
-def _categories(rest: str, head: dict[str, str], name: str, features: int) -> dict[int, list[Any]]:
+def _categories(tail: str, head: dict[str, str], name: str, features: int) -> dict[int, list[Any]]:
     """Pandas' categories of each categorical input; which inputs those are, the parameters say."""
-    lines = rest.split("\n")
+    lines = tail.split("\n")
     listed = [line for line in lines if line.startswith("pandas_categorical:")]
     if not listed or listed[0] in ("pandas_categorical:null", "pandas_categorical:[]"):
         return {}
     part = DocumentPart(parsed_json(listed[0].partition(":")[2].encode(), name), f"{name}: pandas_categorical")
-    categories = [[item.value for item in one.items(limits.CATEGORIES_PER_COLUMN_MAX)] for one in part.items()]
-    if not all(type(value) in (str, bool, int, float) for one in categories for value in one):
+    categories = [[item.value for item in values.items(limits.CATEGORIES_PER_COLUMN_MAX)] for values in part.items()]
+    if not all(type(value) in (str, bool, int, float) for values in categories for value in values):
         part.refuse("lists of texts, numbers or truth values")
-    given = [line[len("[categorical_feature: ") : -1] for line in lines if line.startswith("[categorical_feature: ")]
-    words = given[0].split(",") if given and given[0] else []
+    prefix = "[categorical_feature: "
+    parameters = [line[len(prefix) : -1] for line in lines if line.startswith(prefix)]
+    words = parameters[0].split(",") if parameters and parameters[0] else []
     if not all(word.isdecimal() and len(word) < 8 and int(word) < features for word in words):
         raise ModelRefused(f"{name}: its parameter categorical_feature does not name inputs by their index.")
     indices = sorted({int(word) for word in words})

@@ -115,7 +115,7 @@ def taken_out(schema: Any, name: str) -> list[_TakenOut]:
     Raises:
         ModelRefused: The whole file is such a model.
     """
-    found: list[_TakenOut] = []
+    models: list[_TakenOut] = []
     waiting = [schema]
     if _maker(schema) is not None:
         raise ModelRefused(f"{name} {_ALONE}")
@@ -127,9 +127,9 @@ def taken_out(schema: Any, name: str) -> list[_TakenOut]:
                 waiting += [child] if isinstance(child, dict | list) else []
                 continue
             state = _members(child)
-            node[key] = _list_of(_text(f"{_MARK}{len(found)}"), *([state["_classes"]] if "_classes" in state else []))
-            found.append(_TakenOut(maker, state))
-    return found
+            node[key] = _list_of(_text(f"{_MARK}{len(models)}"), *([state["_classes"]] if "_classes" in state else []))
+            models.append(_TakenOut(maker, state))
+    return models
 
 
 def put_back(model: Any, found: list[_TakenOut], archive: zipfile.ZipFile, name: str) -> Any:

@@ -56,10 +56,10 @@ class _Reader:
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
 
     def length(self) -> int:
-        found = self.number(self.take(1))
-        if not (isinstance(found, int) and 0 <= found <= len(self.content)):
+        length = self.number(self.take(1))
+        if not (isinstance(length, int) and 0 <= length <= len(self.content)):
             raise ValueError("a length is wrong")
-        return found
+        return length
 
     def text(self) -> str:
         return self.take(self.length()).decode()
@@ -81,16 +81,16 @@ class _Reader:
         return self.number(kind)
 
     def object(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         while True:
             kind = self.take(1)
             if kind == b"}":
-                return found
+                return members
             self.at -= 1
             name = self.text()
-            if name in found:
+            if name in members:
                 raise ValueError("a member stands twice in an object")
-            found[name] = self.value(self.take(1), depth + 1)
+            members[name] = self.value(self.take(1), depth + 1)
 
     def list(self, depth: int) -> list[Any]:
         kind = self.take(1)
@@ -102,8 +102,8 @@ class _Reader:
             self.values += count
             if self.values > VALUES_MAX:
                 raise ValueError("it has too many values")
-            found: list[Any] = np.frombuffer(self.take(count * form.itemsize), form).tolist()
-            return found
+            numbers: list[Any] = np.frombuffer(self.take(count * form.itemsize), form).tolist()
+            return numbers
         if kind == b"#":
             return [self.value(self.take(1), depth + 1) for _ in range(self.length())]
         items = []

@@ -186,7 +186,7 @@ def _weighted(document: XGBoostModel) -> list[XGBoostTree]:
     if document.weights is None:
         return document.trees
     bases = [np.float32(_margin(document.objective, base)) for base in document.base]
-    made = []
+    weighted = []
     for tree, weight, number in zip(document.trees, document.weights, document.class_of, strict=True):
         values = np.array(tree.condition, np.float32)
         with np.errstate(all="ignore"):
@@ -194,8 +194,8 @@ def _weighted(document: XGBoostModel) -> list[XGBoostTree]:
         if not np.isfinite(added[np.array(tree.left) == -1]).all():
             raise ModelRefused("A leaf of dart times its tree's weight is not finite.")
         condition = np.where(np.array(tree.left) == -1, added, values).tolist()
-        made.append(replace(tree, condition=condition))
-    return made
+        weighted.append(replace(tree, condition=condition))
+    return weighted
 
 
 def _margin(objective: str, base: float) -> float:
@@ -234,8 +234,8 @@ def _table(tree: XGBoostTree, inputs: ModelInputs, tests: TestTable) -> ScoreTre
 def _listed(codes: frozenset[float], missing: bool, inputs: ModelInputs, index: int) -> InputTest:
     column = inputs.column(index)
     if inputs.encoded(index):
-        known = inputs[index].codes or {}
-        unknown = [value for value in column.values if value not in known]
+        codes_by_category = inputs[index].codes or {}
+        unknown = [value for value in column.values if value not in codes_by_category]
         if unknown or column.ordered:
             raise ModelRefused(
                 f"The dataset declares {unknown[:3] or column.type} of {column.name!r}, which the model has never seen "

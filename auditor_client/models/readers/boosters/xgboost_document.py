@@ -175,7 +175,7 @@ def parsed(content: bytes, name: str, *, stopped_early: bool = False) -> XGBoost
     trees = [_tree(part, features) for part in parts[:count]]
     if version[0] < 2 and any(tree.categories for tree in trees):
         raise ModelRefused(f"{name} has categories as XGBoost {version[0]} writes them: they are read since 2.0.")
-    weights = [float(np.float32(one)) for one in dropped.numbers(len(parts))[:count]] if dart else None
+    weights = [float(np.float32(weight)) for weight in dropped.numbers(len(parts))[:count]] if dart else None
     if weights is not None and not np.isfinite(weights).all():
         raise ModelRefused(f"{name}: a weight of a tree is not finite.")
     attributes = learner.get("attributes")
@@ -200,10 +200,10 @@ def _base(part: DocumentPart, classes: int) -> list[float]:
     """A text: one number, or, since 3.1, a list."""
     text = part.text()
     try:
-        found = json.loads(text if text.startswith("[") else f"[{text}]")
+        content = json.loads(text if text.startswith("[") else f"[{text}]")
     except ValueError:
         part.refuse("a number or a list of numbers, as a text")
-    numbers = [float(np.float32(one)) for one in DocumentPart(found, part.path).numbers()]
+    numbers = [float(np.float32(number)) for number in DocumentPart(content, part.path).numbers()]
     if len(numbers) not in (1, classes) or not np.isfinite(numbers).all():
         part.refuse("one finite number, or one for each class")
     return numbers * classes if len(numbers) == 1 else numbers

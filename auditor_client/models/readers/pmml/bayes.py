@@ -27,24 +27,24 @@ def naive_bayes(model: PmmlModel) -> ReadModel:
     output, inputs = model.element.find("BayesOutput"), model.element.find("BayesInputs")
     if output is None or inputs is None or model.request.above is not None:
         raise ModelRefused("A NaiveBayesModel is read with inputs and an output, and without `above`.")
-    counts = {attribute(one, "value"): number(one, "count") for one in output.iter("TargetValueCount")}
+    counts = {attribute(count, "value"): number(count, "count") for count in output.iter("TargetValueCount")}
     if threshold < 0 or not counts or not all(count > 0 for count in counts.values()):
         raise ModelRefused("A NaiveBayesModel is read with a threshold of at least 0 and a count for each class.")
     terms: dict[str, list[Term]] = {label: [] for label in counts}
     bases = {label: math.log(count) for label, count in counts.items()}
-    for one in inputs.findall("BayesInput"):
-        if one.find("DerivedField") is not None:
+    for bayes_input in inputs.findall("BayesInput"):
+        if bayes_input.find("DerivedField") is not None:
             raise ModelRefused("A BayesInput with a DerivedField is not read.")
-        named = model.fields[attribute(one, "fieldName")]
-        if named.results is not None or named.cuts is not None or named.replacement is not None:
+        source = model.fields[attribute(bayes_input, "fieldName")]
+        if source.results is not None or source.cuts is not None or source.replacement is not None:
             raise ModelRefused("A NaiveBayesModel is read whose inputs are neither derived nor replaced.")
-        stats = one.find("TargetValueStats")
+        stats = bayes_input.find("TargetValueStats")
         for label in counts:
             if stats is None:
-                terms[label].append(_shares(one, named, label, threshold))
+                terms[label].append(_shares(bayes_input, source, label, threshold))
                 continue
-            found, constant = _density(stats, named, label, threshold)
-            terms[label] += found
+            densities, constant = _density(stats, source, label, threshold)
+            terms[label] += densities
             bases[label] += constant
     documents = [
         made(Terms, kind="terms", precision="float64", base=bases[label], terms=tuple(listed))
@@ -53,9 +53,9 @@ def naive_bayes(model: PmmlModel) -> ReadModel:
     return by_choice(documents, model.request, model.provenance, classes=list(terms))
 
 
-def _shares(element: Element, named: PmmlField, label: str, threshold: float) -> Term:
+def _shares(element: Element, source: PmmlField, label: str, threshold: float) -> Term:
     """The logarithm of each category's share of a class."""
-    column = named.column
+    column = source.column
     if column.ordered:
         raise ModelRefused(f"The model counts the values of {column.name!r}, and the dataset declares {column.type}.")
     pairs = {
@@ -78,10 +78,10 @@ def _shares(element: Element, named: PmmlField, label: str, threshold: float) ->
     return made(TableTerm, axes=(axis,), table=(*table, *[0.0] * column.nullable))
 
 
-def _density(stats: Element, named: PmmlField, label: str, threshold: float) -> tuple[list[Term], float]:
+def _density(stats: Element, source: PmmlField, label: str, threshold: float) -> tuple[list[Term], float]:
     """The logarithm of a normal density: two products and a constant, which is not there for missing ones."""
-    column = named.column
-    own = [one for one in stats.findall("TargetValueStat") if one.get("value") == label]
+    column = source.column
+    own = [statistic for statistic in stats.findall("TargetValueStat") if statistic.get("value") == label]
     normal = own[0].find("GaussianDistribution") if len(own) == 1 else None
     if normal is None or column.type not in ("number", "integer"):
         raise ModelRefused("A BayesInput of numbers is read with a GaussianDistribution for each class.")
@@ -97,12 +97,12 @@ def _density(stats: Element, named: PmmlField, label: str, threshold: float) -> 
         )
     names = (column.name,)
     missing = 0.0 if column.nullable else None
-    found: list[Term] = [
+    terms: list[Term] = [
         made(Product, columns=(*names, *names), slope=-1 / (2 * variance), missing=missing),
         made(Product, columns=names, slope=mean / variance, missing=missing),
     ]
     constant = top - mean**2 / (2 * variance)
     if column.nullable:
         rule = Rule(all_of=(Predicate(column=column.name, op="is_missing"),))
-        found.append(made(RuleTerm, rule=rule, value=-constant))
-    return found, constant
+        terms.append(made(RuleTerm, rule=rule, value=-constant))
+    return terms, constant

@@ -77,7 +77,7 @@ def require_listed_classes(element: Element, listed: Sequence[str]) -> None:
                 raise ModelRefused(f"The class {label[:40]!r} is not among the target's values in the dictionary.")
 
 
-def require_valid(named: Element, mining: Element, column: Column) -> None:
+def require_valid(entry: Element, mining: Element, column: Column) -> None:
     """Refuse a field for which the dataset admits values that the model takes for missing or invalid.
 
     Args:
@@ -89,12 +89,12 @@ def require_valid(named: Element, mining: Element, column: Column) -> None:
         ModelRefused: Such a value is admitted.
     """
     name = column.name
-    if mining.get("optype", named.get("optype")) != named.get("optype"):
+    if mining.get("optype", entry.get("optype")) != entry.get("optype"):
         raise ModelRefused(f"Field {name!r} has another optype in a MiningSchema than in the DataDictionary.")
     replacement = mining.get("missingValueReplacement")
-    if replacement is not None and named.get("dataType") == "integer" and not re.fullmatch(r"[+-]?\d+", replacement):
+    if replacement is not None and entry.get("dataType") == "integer" and not re.fullmatch(r"[+-]?\d+", replacement):
         raise ModelRefused(f"Field {name!r} is an integer in PMML, and missing values become {replacement[:40]!r}.")
-    for value in named.findall("Value"):
+    for value in entry.findall("Value"):
         kind = value.get("property", "valid")
         text = value.get("value", "")
         if kind != "valid" and _admitted(column, text):
@@ -107,15 +107,16 @@ def require_valid(named: Element, mining: Element, column: Column) -> None:
     treatment = mining.get("invalidValueTreatment", "returnInvalid")
     if treatment not in ("returnInvalid", "asIs", "asMissing"):
         raise ModelRefused(f"Field {name!r}: invalid values as {treatment[:40]!r} are not read.")
-    intervals = named.findall("Interval")
-    listed = [one.get("value", "") for one in named.findall("Value") if one.get("property", "valid") == "valid"]
+    intervals = entry.findall("Interval")
+    valid = [value for value in entry.findall("Value") if value.get("property", "valid") == "valid"]
+    listed = [value.get("value", "") for value in valid]
     unknown = _not_listed(column, listed, intervals) if treatment != "asIs" else []
     if unknown:
         raise ModelRefused(
             f"Field {name!r}: the dataset admits {', '.join(map(repr, unknown[:3]))}, and the model lists other valid "
             "values: have it declared as it was in training."
         )
-    if intervals and column.ordered and treatment != "asIs" and not any(_holds(one, column) for one in intervals):
+    if intervals and column.ordered and treatment != "asIs" and not any(_holds(each, column) for each in intervals):
         raise ModelRefused(
             f"Field {name!r}: the dataset declares it from {column.low:g} to {column.high:g}, and some of that is "
             "outside of the model's intervals of valid values: have the column declared as it was in training."
@@ -131,8 +132,8 @@ def _not_listed(column: Column, listed: Sequence[str], intervals: Sequence[Eleme
     if not column.ordered:
         texts = set(listed)
         truths = [value for value in column.values if isinstance(value, bool)]
-        known = texts | {value for value in truths if any(same(value, text) for text in listed)}
-        return [value for value in column.values if value not in known]
+        valid = texts | {value for value in truths if any(same(value, text) for text in listed)}
+        return [value for value in column.values if value not in valid]
     if column.type == "number":
         return [f"all numbers from {column.low:g} to {column.high:g}"]
     numbers = {finite(text, "A value") for text in listed}
@@ -141,13 +142,13 @@ def _not_listed(column: Column, listed: Sequence[str], intervals: Sequence[Eleme
     return [value for value in range(int(column.low), int(column.high) + 1) if value not in numbers]
 
 
-def require_both_types(named: Element) -> None:
+def require_both_types(entry: Element) -> None:
     """Refuse a field of the dictionary without one of its types, or with types that contradict each other.
 
     Raises:
         ModelRefused: It is one; the text names it.
     """
-    name, kind, data_type = named.get("name", ""), named.get("optype"), named.get("dataType")
+    name, kind, data_type = entry.get("name", ""), entry.get("optype"), entry.get("dataType")
     if kind is None or data_type is None or (kind, data_type) == ("continuous", "boolean"):
         raise ModelRefused(
             f"Field {name[:40]!r} has optype={kind!r} and dataType={data_type!r} in the DataDictionary: save the model "
@@ -184,14 +185,14 @@ def require_plain_output(element: Element) -> None:
     Raises:
         ModelRefused: It has such a field.
     """
-    for one in element.iterfind("Output/OutputField"):
-        feature = one.get("feature", "predictedValue")
-        parts = {child.tag for child in one} - {"Extension", "FieldRef", "MapValues"}
-        final = one.get("isFinalResult", "true") != "false"
+    for field in element.iterfind("Output/OutputField"):
+        feature = field.get("feature", "predictedValue")
+        parts = {child.tag for child in field} - {"Extension", "FieldRef", "MapValues"}
+        final = field.get("isFinalResult", "true") != "false"
         if feature == "decision" or (feature == "transformedValue" and final and parts):
             raise ModelRefused(
-                f"The Output field {one.get('name', '')[:40]!r} ({feature}) is not read: it may decide otherwise than "
-                "the class that the model predicts."
+                f"The Output field {field.get('name', '')[:40]!r} ({feature}) is not read: it may decide otherwise "
+                "than the class that the model predicts."
             )
 
 
@@ -224,10 +225,10 @@ def rescaled(element: Element) -> tuple[float, float]:
     targets = element.find("Targets")
     listed = [] if targets is None else targets.findall("Target")
     factor, constant = 1.0, 0.0
-    for one in listed:
-        factor, constant = number(one, "rescaleFactor", 1.0), number(one, "rescaleConstant", 0.0)
-        others = set(one.attrib) - {"field", "optype", "rescaleConstant", "rescaleFactor"}
-        if len(listed) > 1 or others or factor <= 0:
+    for target in listed:
+        factor, constant = number(target, "rescaleFactor", 1.0), number(target, "rescaleConstant", 0.0)
+        further = set(target.attrib) - {"field", "optype", "rescaleConstant", "rescaleFactor"}
+        if len(listed) > 1 or further or factor <= 0:
             raise ModelRefused("Targets are read that only rescale, with a positive rescaleFactor.")
     return factor, constant
 
@@ -238,8 +239,8 @@ def require_no_defaults(element: Element, fields: Iterable[PmmlField]) -> None:
     Raises:
         ModelRefused: A TargetValue has one, and an input may be missing.
     """
-    own = [one for one in element.iterfind("Targets/Target/TargetValue") if _DEFAULTS & set(one.attrib)]
-    missing = [one.column.name for one in fields if one.may_be_missing]
+    own = [value for value in element.iterfind("Targets/Target/TargetValue") if _DEFAULTS & set(value.attrib)]
+    missing = [field.column.name for field in fields if field.may_be_missing]
     if own and missing:
         raise ModelRefused(
             f"The target has a default or prior for people without a prediction, not read where {missing[0]!r} "
@@ -256,14 +257,14 @@ def predicted_number(element: Element) -> Callable[[float], float]:
     factor, constant = rescaled(element)
     output = element.find("Output")
     fields = [] if output is None else output.findall("OutputField")
-    plain = [one.get("name", "") for one in fields if one.get("feature", "predictedValue") == "predictedValue"]
+    plain = [field.get("name", "") for field in fields if field.get("feature", "predictedValue") == "predictedValue"]
     slope, shift, transformed = 1.0, 0.0, 0
-    for one in fields:
-        if one.get("feature") == "decision":
+    for field in fields:
+        if field.get("feature") == "decision":
             raise ModelRefused("An Output field that is a decision is not read.")
-        if one.get("feature") != "transformedValue" or one.get("isFinalResult", "true") == "false":
+        if field.get("feature") != "transformedValue" or field.get("isFinalResult", "true") == "false":
             continue
-        expression = next((child for child in one if child.tag != "Extension"), None)
+        expression = next((child for child in field if child.tag != "Extension"), None)
         slope, shift = _line(expression, plain, 0)
         transformed += 1
     if transformed > 1 or slope <= 0:
@@ -279,8 +280,8 @@ def _line(expression: Element | None, names: list[str], depth: int) -> tuple[flo
         return 1.0, 0.0
     parts = [] if expression is None else [child for child in expression if child.tag != "Extension"]
     operator = "" if expression is None else expression.get("function", "")
-    known = expression is not None and expression.tag == "Apply" and operator in ("+", "-", "*", "/")
-    if not known or len(parts) != 2 or depth > 16 or set(expression.attrib) != {"function"}:  # type: ignore[union-attr]
+    is_arithmetic = expression is not None and expression.tag == "Apply" and operator in ("+", "-", "*", "/")
+    if not is_arithmetic or len(parts) != 2 or depth > 16 or set(expression.attrib) != {"function"}:  # type: ignore[union-attr]
         raise ModelRefused(
             "An Output is read whose transformed number is +, -, * or / of the predicted one and a number."
         )

@@ -106,24 +106,25 @@ def _read(root: Element, request: ModelRequest) -> ReadModel:
     if element.tag not in MODELS or element.get("isScorable", "true") == "false":
         raise ModelRefused(f"{element.tag[:40]} is not read. {READ}")
     types, valid, entries = {}, {}, {}
-    for named in dictionary.findall("DataField"):
-        name = named.get("name", "")
+    for data_field in dictionary.findall("DataField"):
+        name = data_field.get("name", "")
         if name in entries:
             raise ModelRefused(f"The DataDictionary has the field {name[:40]!r} twice.")
-        types[name] = named.get("dataType", "")
-        entries[name] = named
+        types[name] = data_field.get("dataType", "")
+        entries[name] = data_field
         valid[name] = [
-            one.get("value", "") for one in named.findall("Value") if one.get("property", "valid") == "valid"
+            value.get("value", "") for value in data_field.findall("Value") if value.get("property", "valid") == "valid"
         ]
     schema = element.find("MiningSchema")
-    mining = {one.get("name", ""): one for one in (schema if schema is not None else ()) if one.tag == "MiningField"}
-    targets = [name for name, one in mining.items() if one.get("usageType") in ("target", "predicted")]
+    mining_fields = [] if schema is None else schema.findall("MiningField")
+    mining = {field.get("name", ""): field for field in mining_fields}
+    targets = [name for name, field in mining.items() if field.get("usageType") in ("target", "predicted")]
     if len(targets) > 1:
         raise ModelRefused(f"The model predicts {len(targets)} fields: read are models of one target.")
     target = targets[0] if targets else ""
     write_labels_alike(element, types.get(target, ""), valid.get(target, []))
     classes = valid.get(target, [])
-    used = [name for name, one in mining.items() if one.get("usageType", "active") == "active"]
+    used = [name for name, field in mining.items() if field.get("usageType", "active") == "active"]
     names = _names(used, request)
     header = root.find("Header")
     application = None if header is None else header.find("Application")
@@ -171,23 +172,20 @@ def _names(used: list[str], request: ModelRequest) -> dict[str, str]:
 
 def _derived(root: Element, element: Element, entries: Mapping[str, Element]) -> dict[str, Element]:
     """All derived fields by their names; one inside of a segment is seen there only, and has a name of its own."""
-    found: dict[str, Element] = {}
+    fields: dict[str, Element] = {}
     for around in (root.find("TransformationDictionary"), *element.iter("LocalTransformations")):
-        for one in around.findall("DerivedField") if around is not None else ():
-            name = one.get("name", "")
-            if name in entries or (name in found and not _alike(found[name], one)):
+        for field in around.findall("DerivedField") if around is not None else ():
+            name = field.get("name", "")
+            if name in entries or (name in fields and not _alike(fields[name], field)):
                 raise ModelRefused(f"The file has the field {name[:40]!r} twice.")
-            found[name] = one
-    return found
+            fields[name] = field
+    return fields
 
 
-def _alike(one: Element, other: Element) -> bool:
+def _alike(first: Element, second: Element) -> bool:
     """Whether two elements say the same."""
-    return (
-        (one.tag, one.attrib, (one.text or "").strip()) == (other.tag, other.attrib, (other.text or "").strip())
-        and len(one) == len(other)
-        and all(map(_alike, one, other))
-    )
+    contents = [(element.tag, element.attrib, (element.text or "").strip()) for element in (first, second)]
+    return contents[0] == contents[1] and len(first) == len(second) and all(map(_alike, first, second))
 
 
 def _verified(read: ReadModel, model: PmmlModel) -> ReadModel:
@@ -198,18 +196,18 @@ def _verified(read: ReadModel, model: PmmlModel) -> ReadModel:
     listed = verification.find("VerificationFields")
     table = verification.find("InlineTable")
     columns = {
-        one.get("field", ""): str(one.get("column") or one.get("field", "")).rpartition(":")[2]
-        for one in (listed if listed is not None else ())
+        field.get("field", ""): str(field.get("column") or field.get("field", "")).rpartition(":")[2]
+        for field in (listed if listed is not None else ())
     }
     output = model.element.find("Output")
     predicted = [
-        one.get("name", "") for one in (output if output is not None else ())
-        if one.get("feature", "predictedValue") == "predictedValue"
+        field.get("name", "") for field in (output if output is not None else ())
+        if field.get("feature", "predictedValue") == "predictedValue"
     ]  # fmt: skip
-    said = next((columns[name] for name in (*predicted, model.target) if name in columns), None)
+    column = next((columns[name] for name in (*predicted, model.target) if name in columns), None)
     rows = [{cell.tag: (cell.text or "").strip() for cell in row} for row in (table if table is not None else ())]
     if (
-        said is None
+        column is None
         or not rows
         or (not model.classifies and model.element.tag != "RuleSetModel" and model.request.above is None)
     ):
@@ -217,15 +215,15 @@ def _verified(read: ReadModel, model: PmmlModel) -> ReadModel:
     parts = [DocumentPart(_record(row, columns, model), f"record {index + 1}") for index, row in enumerate(rows)]
     records = example_records(parts, read, model.request)
     if model.classifies or model.element.tag == "RuleSetModel":
-        labels = sorted({row.get(said, "") for row in rows})
-        known = list(model.classes) or labels
-        wanted = favourable_classes(known, model.request.favourable)
-        favourable = [any(row.get(said, "") == str(one) for one in wanted) for row in rows]
+        labels = sorted({row.get(column, "") for row in rows})
+        classes = list(model.classes) or labels
+        favourable_labels = favourable_classes(classes, model.request.favourable)
+        favourable = [any(row.get(column, "") == str(label) for label in favourable_labels) for row in rows]
         if model.request.above is not None:
             return read
     else:
         limit = model.request.above
-        favourable = [limit is not None and float(row[said]) > limit for row in rows]
+        favourable = [limit is not None and float(row[column]) > limit for row in rows]
     answers = MakersAnswers(favourable=np.array(favourable, bool))
     return compared(read, model.request, lambda _: answers, "its ModelVerification records", records=records)
 

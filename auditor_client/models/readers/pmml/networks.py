@@ -30,7 +30,7 @@ def network(model: PmmlModel) -> ReadModel:
     Raises:
         ModelRefused: An activation, a connection or an output of it is not read.
     """
-    inputs, shifts, known = _inputs(model)
+    inputs, shifts, neuron_indices = _inputs(model)
     layers: list[Dense] = []
     elements = model.element.findall("NeuralLayer")
     if not 1 <= len(elements) < limits.SCORE_LAYERS_MAX:  # an output may need one more
@@ -39,11 +39,11 @@ def network(model: PmmlModel) -> ReadModel:
     if any(norm != "none" for norm in norms[:-1]):
         raise ModelRefused("A NeuralNetwork is read that normalises no other layer than its last: say `none` of them.")
     for element in elements:
-        layer, known = _layer(element, known, model.element)
+        layer, neuron_indices = _layer(element, neuron_indices, model.element)
         if not layers:
             bias = [
-                one + sum(weight * shift for weight, shift in zip(row, shifts, strict=True))
-                for one, row in zip(layer.bias, layer.weights, strict=True)
+                own + sum(weight * shift for weight, shift in zip(row, shifts, strict=True))
+                for own, row in zip(layer.bias, layer.weights, strict=True)
             ]
             layer = made(Dense, weights=layer.weights, bias=tuple(bias), activation=layer.activation)
         layers.append(layer)
@@ -55,20 +55,20 @@ def network(model: PmmlModel) -> ReadModel:
 
     def alone(neuron: int) -> Layers:
         last = layers[-1]
-        one = made(
+        output = made(
             Dense, weights=(last.weights[neuron],), bias=(last.bias[neuron],), activation=last.activation
         )  # fmt: skip
-        return made(Layers, kind="layers", precision="float64", inputs=inputs, layers=(*layers[:-1], one))
+        return made(Layers, kind="layers", precision="float64", inputs=inputs, layers=(*layers[:-1], output))
 
-    outputs = _outputs(model, known)
+    outputs = _outputs(model, neuron_indices)
     if not model.classifies:
         if len(outputs) != 1 or norms[-1] != "none":
             raise ModelRefused("A NeuralNetwork of numbers is read with one output that is not normalised.")
         [(neuron, expression)] = outputs
         slope, shift = _of_target(expression)
-        given = predicted_number(model.element)
+        prediction = predicted_number(model.element)
         return one_number(
-            alone(neuron), model.request, model.provenance, image=lambda score: given((score - shift) / slope)
+            alone(neuron), model.request, model.provenance, image=lambda score: prediction((score - shift) / slope)
         )
     if any(expression.tag != "NormDiscrete" for _, expression in outputs) or len(outputs) < 2:
         raise ModelRefused("A NeuralNetwork of classes is read with a NormDiscrete output for each of them.")
@@ -80,22 +80,22 @@ def network(model: PmmlModel) -> ReadModel:
     if norms[-1] == "simplemax" and layers[-1].activation != "logistic":
         raise ModelRefused("simplemax is read of logistic neurons, whose sum is positive.")
     if norms[-1] == "softmax" and width == 2:
-        difference = [float(one == neurons[1]) - float(one == neurons[0]) for one in range(width)]
+        difference = [float(index == neurons[1]) - float(index == neurons[0]) for index in range(width)]
         return two_classes(
             combined(difference), model.request, model.provenance, classes=classes, decides=lambda score: score > 0,
             shares=lambda score: (logistic(-score), logistic(score)),
         )  # fmt: skip
     limit = model.request.above
     if limit is None:
-        return by_choice([alone(one) for one in neurons], model.request, model.provenance, classes=classes)
-    wanted = [label in favourable_classes(classes, model.request.favourable) for label in classes]
-    if norms[-1] == "softmax" or sum(wanted) != 1:
+        return by_choice([alone(neuron) for neuron in neurons], model.request, model.provenance, classes=classes)
+    is_favourable = [label in favourable_classes(classes, model.request.favourable) for label in classes]
+    if norms[-1] == "softmax" or sum(is_favourable) != 1:
         raise ModelRefused("`above` is read for one favourable class: of two by softmax, or of any number without it.")
-    index = wanted.index(True)
+    index = is_favourable.index(True)
     neuron, labels = neurons[index], (classes[index], " or ".join(classes[:index] + classes[index + 1 :]))
     document, threshold = alone(neuron), limit
     if norms[-1] == "simplemax":  # above a share of the sum: less that share of each, above 0
-        document, threshold = combined([float(one == neuron) - limit for one in range(width)]), 0.0
+        document, threshold = combined([float(index == neuron) - limit for index in range(width)]), 0.0
     return by_threshold(
         document, model.request, model.provenance, threshold=threshold, strict=True, labels=labels
     )  # fmt: skip
@@ -112,16 +112,16 @@ def _inputs(model: PmmlModel) -> tuple[tuple[Term, ...], list[float], dict[str, 
     """The inputs' terms, what is added to each, and their indices by their ids."""
     terms: list[Term] = []
     shifts: list[float] = []
-    known: dict[str, int] = {}
-    for one in model.element.iterfind("NeuralInputs/NeuralInput"):
-        derived = one.find("DerivedField")
-        if derived is None or attribute(one, "id") in known:
+    indices: dict[str, int] = {}
+    for neural_input in model.element.iterfind("NeuralInputs/NeuralInput"):
+        derived = neural_input.find("DerivedField")
+        if derived is None or attribute(neural_input, "id") in indices:
             raise ModelRefused("A NeuralInput has no DerivedField, or the id of another one.")
-        known[attribute(one, "id")] = len(terms)
-        found, constant = number_term(model.fields.derive(derived), 1.0)
-        terms += found
+        indices[attribute(neural_input, "id")] = len(terms)
+        input_terms, constant = number_term(model.fields.derive(derived), 1.0)
+        terms += input_terms
         shifts.append(constant)
-    return tuple(terms), shifts, known
+    return tuple(terms), shifts, indices
 
 
 def _layer(element: Element, before: dict[str, int], around: Element) -> tuple[Dense, dict[str, int]]:
@@ -132,12 +132,12 @@ def _layer(element: Element, before: dict[str, int], around: Element) -> tuple[D
     neurons = element.findall("Neuron")
     if len(neurons) * len(before) > limits.SCORE_WEIGHT_MAX:
         raise ModelRefused(f"A layer has more than {limits.SCORE_WEIGHT_MAX} weights.")
-    known: dict[str, int] = {}
+    indices: dict[str, int] = {}
     rows: list[tuple[float, ...]] = []
     for neuron in neurons:
-        if attribute(neuron, "id") in known:
+        if attribute(neuron, "id") in indices:
             raise ModelRefused("Two neurons of a layer have the same id.")
-        known[attribute(neuron, "id")] = len(rows)
+        indices[attribute(neuron, "id")] = len(rows)
         row: dict[int, float] = {}
         for connection in neuron.findall("Con"):
             source = before.get(attribute(connection, "from"), -1)
@@ -146,7 +146,7 @@ def _layer(element: Element, before: dict[str, int], around: Element) -> tuple[D
             row[source] = number(connection, "weight")
         rows.append(tuple(row.get(source, 0.0) for source in range(len(before))))
     bias = tuple(number(neuron, "bias", 0.0) for neuron in neurons)
-    return made(Dense, weights=tuple(rows), bias=bias, activation=_ACTIVATIONS[activation]), known
+    return made(Dense, weights=tuple(rows), bias=bias, activation=_ACTIVATIONS[activation]), indices
 
 
 def _outputs(model: PmmlModel, known: dict[str, int]) -> list[tuple[int, Element]]:
