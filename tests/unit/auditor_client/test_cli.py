@@ -498,7 +498,7 @@ def test_a_refusal_in_words_of_http_names_flags_and_commands(run: Command, holde
 def test_without_a_key_the_text_names_the_flag_and_the_variable(run: Command) -> None:
     run.environment["AUDITOR_API_KEY"] = ""
 
-    assert "Give --key-file, or set the environment variable AUDITOR_API_KEY" in run("datasets").err
+    assert "Give --key-file or set AUDITOR_API_KEY" in run("datasets").err
 
 
 def test_a_retry_is_shown_while_it_waits(run: Command, holder: SimulatedHolder) -> None:
