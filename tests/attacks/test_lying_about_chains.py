@@ -320,7 +320,7 @@ LIES_IN_RECEIPTS: Final[dict[str, tuple[tuple[Document, ...], str]]] = {
         (FIRST, {**SECOND, "ledger": FIRST["ledger"]}), "names the same ledger entry as another",
     ),
     "a watch that answers on after the change": (
-        (WATCHED[0], later(FIRST_ANSWER, version=1, changed=True), WATCHED[2]), "answers on",
+        (WATCHED[0], later(FIRST_ANSWER, version=1, changed=True), WATCHED[2]), "continues to answer",
     ),
     "a watch that answers an older version later": (
         (*WATCHED, entered(40, later(FIRST_ANSWER, version=3))), "one for each",

@@ -14,13 +14,15 @@ from holder_service.cli.calls import UPLOAD_TIMEOUT_S
 from holder_service.settings.holder import Settings
 from holder_service.settings.secrets import CONTAINER_FOLDER, ENDING, SECRETS
 from shared.wire.limits import RELEASE_S_MAX
-from testing.holders import running_holder
+from testing.holders import TestedHolder
+from testing.witnesses import ORIGIN
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "docs" / "deployment"
 PORT: Final = 8080
 ALERTMANAGER_PORT: Final = 9093
 WITNESS_PORT: Final = 8090
+TWO_HOLDERS_PORTS: Final = (8081, 8082)
 COMPOSE: Final = ("docker-compose.yml", "docker-compose.spark.yml", "docs/deployment/compose.yml")
 
 
@@ -33,8 +35,8 @@ def compose(name: str) -> dict[str, Any]:
     return document
 
 
-def test_every_alert_reads_metrics_that_a_holder_has(tmp_path: Path) -> None:
-    with running_holder(tmp_path / "home") as holder:
+def test_every_alert_reads_metrics_that_a_holder_has(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    with set_up_holder.copied(tmp_path / "home", log_origin=ORIGIN) as holder:
         lines = holder.metrics().text.splitlines()
     families = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE")}
     # A counter's samples end in _total, whether there is one yet or not; but what an alert sees increase is there at 0.
@@ -74,7 +76,7 @@ def test_one_port_everywhere() -> None:
     }
 
     assert len(ports) >= 6
-    assert {int("".join(found)) for _, found in ports} == {PORT, ALERTMANAGER_PORT, WITNESS_PORT}
+    assert {int("".join(found)) for _, found in ports} == {PORT, ALERTMANAGER_PORT, WITNESS_PORT, *TWO_HOLDERS_PORTS}
 
 
 @pytest.mark.parametrize("name", ["Caddyfile", "nginx.conf"])

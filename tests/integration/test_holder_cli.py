@@ -648,7 +648,7 @@ def test_a_call_that_cannot_be_made_is_one_line(env: dict[str, str], changes: di
 
 def test_what_is_no_holder_is_reported(env: dict[str, str]) -> None:
     with serving_http() as url:
-        assert "no holder" in failed(run(["admin", "auditors"], {**env, "HOLDER_URL": url}))
+        assert "is not a holder" in failed(run(["admin", "auditors"], {**env, "HOLDER_URL": url}))
 
 
 @pytest.mark.parametrize(

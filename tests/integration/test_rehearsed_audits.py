@@ -82,7 +82,7 @@ def real(auditor: Auditor, model: DecisionTreeClassifier) -> AuditResult:
 
 def assert_marked(shown: Shown, *, folder: Path) -> None:
     """Text, document, notebook and the page in each language say that it is a rehearsal, before all else."""
-    assert shown.summary().startswith("REHEARSAL: Everybody in this report is invented, from what loans declares")
+    assert shown.summary().startswith("REHEARSAL: All people in this report are invented from the declaration of loans")
     assert "REHEARSAL of loans" in repr(shown)
     assert "REHEARSAL of loans" in shown._repr_html_()
     document = shown.to_document()
@@ -100,7 +100,7 @@ def test_an_audit_is_marked_and_charges_nothing(holder: TestedHolder, rehearsed:
     text = rehearsed.summary()
     assert "This audit cost: nothing, as a rehearsal; about real people it would cost" in text
     assert "Left of the budget: no limit: it is a rehearsal" in text
-    assert "marginals that people were invented by: those of sex" in text
+    assert "invented from marginals that an administrator published: those of sex" in text
     assert rehearsed.to_document()["charge"] == {"epsilon": "0", "delta": "0"}
     assert rehearsed.release.price.document() == {"epsilon": "2", "delta": "0"}
     assert rehearsed.to_frame().attrs == rehearsed.by_group.attrs == {"rehearsal_of": "loans"}

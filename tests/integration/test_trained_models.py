@@ -266,6 +266,6 @@ def test_too_dear_a_training_is_refused_and_costs_nothing(auditor: Auditor, offe
     assert not auditor.plan_training("poor", epsilon=1).fits
     with pytest.raises(BudgetExhausted):
         auditor.train("poor", epsilon=1)
-    with pytest.raises(QuestionRefused, match="no column 'branch'"):
+    with pytest.raises(QuestionRefused, match="does not have the column 'branch'"):
         auditor.train("poor", epsilon=1, audit_on="lacking", audit_epsilon=1)
     assert auditor.budget("poor").spent.epsilon_nano == 0

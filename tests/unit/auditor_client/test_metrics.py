@@ -135,7 +135,7 @@ def test_a_ratio_of_two_rates_near_zero_is_said_to_be_left_open() -> None:
 
 
 def test_an_unknown_reference_is_refused() -> None:
-    with pytest.raises(EstimationRefused, match="There is no group 'group 7'"):
+    with pytest.raises(EstimationRefused, match="does not have the group 'group 7'"):
         estimate_parity(FAIR, reference=("group 7",))
 
 

@@ -150,7 +150,7 @@ def test_the_public_surface_is_what_it_says() -> None:
         "GroupEstimate",
         "History",
         "Leaf",
-        "Relabelling",
+        "Mending",
         "ModelComparison",
         "OddsEstimate",
         "ParityEstimate",

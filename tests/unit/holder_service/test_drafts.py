@@ -199,7 +199,7 @@ def test_hints_say_what_to_decide(tmp_path: Path) -> None:
     assert "more than 100 different words" in notes_on(found, "remark")
     assert "--dates 'born'" in notes_on(found, "born")
     assert "with --missing 'NULL' --dates 'left' they become days" in notes_on(found, "left")
-    assert "no values" in notes_on(found, "empty")
+    assert "it is empty" in notes_on(found, "empty")
     assert "--decimal , --missing 'NA'" in notes_on(found, "score")
     assert any("sensitive" in note and "'Geslacht'" in note and "'age'" in note for note in found.notes)
     assert any('"label": true' in note and "'granted'" in note for note in found.notes)
@@ -223,7 +223,7 @@ def test_options_of_the_format_are_used(tmp_path: Path) -> None:
     assert kinds["born"] == ("integer", False)
     assert "left" not in kinds
     assert "with --missing 'NULL' --dates 'left'" in notes_on(found, "left")
-    assert "is not there" in notes_on(found, "birth")
+    assert "does not exist" in notes_on(found, "birth")
     assert kinds["score"] == ("number", True)
 
 

@@ -216,7 +216,7 @@ MARKS = "\u0301\u0316" * 1_000_000
 @pytest.mark.parametrize(
     ("content", "refusal"),
     [
-        (f"id,value\na,granted\nb{MARKS},granted\n", "line 3, column 'id': expected a person key with no more than 30"),
+        (f"id,value\na,granted\nb{MARKS},granted\n", "line 3, column 'id': expected a person key with at most 30"),
         (f"id,value\na,granted\nb,{MARKS}\n", f"line 3, {VALUE}"),
         (f"id,{MARKS[:100_000]}\na,granted\n", "line 1: field 2 is not a declared column"),
         (parquet(id=["a"], **{MARKS: ["granted"]}), "the file's schema: field 2 is not a declared column"),

@@ -330,5 +330,5 @@ def test_a_parquet_file_may_have_more_columns_and_takes_no_options_of_text(tmp_p
 
     (tmp_path / "encoded").unlink()
     for form in (STRICT, RecordFormat(delimiter=";")):
-        with pytest.raises(InvalidRecords, match=r"field 1 is no declared|only_declared alone"):
+        with pytest.raises(InvalidRecords, match=r"field 1 is not a declared|only_declared alone"):
             load(tmp_path, written.getvalue(), form, "application/vnd.apache.parquet")

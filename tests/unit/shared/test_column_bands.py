@@ -104,5 +104,5 @@ def test_a_column_without_bands_is_written_as_before_there_were_any() -> None:
 
     assert "bands_from" not in plain.model_dump(mode="json")
     assert column(type="number", bands_from=[25.0, 45.5]).model_dump(mode="json")["bands_from"] == [25, 45.5]
-    with pytest.raises(ValueError, match="no bands"):
+    with pytest.raises(ValueError, match="does not have bands"):
         plain.group_value(30)
