@@ -38,6 +38,18 @@ BLOCK_BUGS: Final = (
         (f"{_TESTS}::test_a_person_stays_in_their_blocks_for_ever",),
     ),
     Bug(
+        "a cut file of people's blocks passes for a whole one",
+        (
+            Edit(
+                "holder_service/records/files.py",
+                "RecordFiles.blocks_of",
+                " and path.stat().st_size >= 2 * people.stat().st_size",
+                "",
+            ),
+        ),
+        (f"{_TESTS}::test_a_cut_file_of_blocks_stops_loads",),
+    ),
+    Bug(
         "whoever may load asks about one person after another",
         (
             Edit(

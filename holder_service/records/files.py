@@ -113,10 +113,16 @@ class RecordFiles:
         return path if path.exists() else None
 
     def blocks_of(self, name: str | None) -> Path | None:
-        """The file of people's blocks beside the one of hashes that a dataset names, as `people_of` gives that."""
+        """The file of people's blocks beside the one of hashes that a dataset names, as `people_of` gives that.
+
+        It is none without a pair for each of these people: a cut file would forget somebody's blocks.
+        """
         people = self.people_of(name)
-        path = None if people is None else people.with_name(people.name + person_blocks.ENDING)
-        return path if path is not None and path.exists() else None
+        if people is None:
+            return None
+        path = people.with_name(people.name + person_blocks.ENDING)
+        whole = path.exists() and path.stat().st_size >= 2 * people.stat().st_size
+        return path if whole else None
 
     def remove(
         self, *, records: str | None = None, people: str | None = None, derived: str | None = None,

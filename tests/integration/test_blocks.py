@@ -159,6 +159,23 @@ def test_few_loads_are_refused_within_a_day(sqlite_holder: TestedHolder, monkeyp
     assert guessed(7) == 200
 
 
+@pytest.mark.parametrize("left", [0.0, 0.5])
+def test_a_cut_file_of_blocks_stops_loads(left: float, sqlite_holder: TestedHolder) -> None:
+    """A file of people's blocks that lost some of them would let these people come back in another block."""
+    holder = opened(sqlite_holder)
+    [path] = holder.settings.people.glob("*.blocks")
+    whole = path.read_bytes()
+    path.chmod(0o600)
+    path.write_bytes(whole[: int(left * len(whole))])
+
+    cut = holder.load(loans(again="p0-0,2026-02,true,Male\n"), "loans")
+    path.write_bytes(whole)
+
+    assert cut.status_code == 409
+    assert "back-up" in cut.json()["detail"]
+    assert holder.load(loans(0), "loans").status_code == 200
+
+
 def test_two_blocks_for_one_person(sqlite_holder: TestedHolder) -> None:
     """Where a person may be in two blocks, a changed record's old block and new block both count."""
     holder = opened(sqlite_holder, blocks={"column": "month", "per_person_max": 2}, relation="replace")

@@ -56,9 +56,9 @@ def join(
         path = files.blocks_of(one.people_file)
         if path is None:
             raise Conflict(
-                f"The holder's file that says in which blocks the people of dataset {one.name!r} were is missing, so "
-                "the new records cannot be compared with it. Restore it from a back-up (the folder `people` of the "
-                "home). Nothing was loaded."
+                f"The holder's file that says in which blocks the people of dataset {one.name!r} were is missing or "
+                "cut, so the new records cannot be compared with it. Restore it from a back-up (the folder `people` of "
+                "the home). Nothing was loaded."
             )
         paths[one.name] = path
     own = paths.pop(dataset.name, None)
