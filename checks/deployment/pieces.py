@@ -143,6 +143,7 @@ PIECES: Final[Mapping[str, Callable[[Path, Linters], None]]] = {
     "nginx": nginx,
     "docs/deployment/compose.yml": partial(compose, "docs/deployment/compose.yml"),
     "docs/deployment/witness.yml": partial(compose, "docs/deployment/witness.yml"),
+    "docs/deployment/two-holders.yml": partial(compose, "docs/deployment/two-holders.yml"),
     "docker-compose.yml": partial(compose, "docker-compose.yml"),
     "docker-compose.spark.yml": partial(compose, "docker-compose.spark.yml"),
     "Kubernetes": kubernetes,
