@@ -23,6 +23,9 @@ from shared.privacy.noise import AdditiveNoise, of_two_holders
 FOLDER: Final = "second-holder"
 """The folder of the second holder's receipts and keys, within that of the first, and within a bundle."""
 
+LEAST_SCALES: Final = 40
+"""A joined count of nobody is below so many scales with a probability under 10⁻¹⁵, by either noise."""
+
 _OF_THE_HOLDER: Final = {"shares", "population", "release_quantum_ms", "metadata", "organisation", "approval"}
 """What may differ between the two descriptions: whose half it is, and what each holder decides for itself."""
 
@@ -65,6 +68,9 @@ def _joined_batch(first: ReleasedBatch, second: ReleasedBatch) -> ReleasedBatch:
         )
         for cell, other in zip(first.cells, second.cells, strict=True)
     )
+    least = -LEAST_SCALES * first.noise.scale  # type: ignore[union-attr]
+    possible = all(count >= least for cell in cells for count in cell.counts)
+    require(possible, "a count is further below zero than the noise of both allows, so one of the two holders lies")
     return first.model_copy(update={"noise": of_two_holders(first.noise), "cells": cells})  # type: ignore[arg-type]
 
 

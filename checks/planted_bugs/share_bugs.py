@@ -128,4 +128,9 @@ SHARE_BUGS: Final = (
         ),
         (f"{_CLIENT}::test_nothing_is_charged_before_each_holder_has_approved",),
     ),
+    Bug(
+        "a joined count may be any number",
+        (Edit("auditor_client/exchange/two_holders.py", "_joined_batch", "count >= least", "True"),),
+        (f"{_CLIENT}::test_a_count_that_no_noise_explains_is_refused",),
+    ),
 )

@@ -18,6 +18,7 @@ from auditor_client.audits.history import stored_history
 from auditor_client.errors import (
     ApprovalAwaited,
     EstimationRefused,
+    HolderLied,
     HolderRefused,
     HolderUnavailable,
     QuestionRefused,
@@ -312,6 +313,26 @@ def test_halves_of_different_splits_or_versions_are_refused(set_up_holder: Teste
             with pytest.raises(QuestionRefused, match="versions 3 and 3"):
                 auditor.audit(OLD, NAME, "origin", "1")
             assert spent(both) == [0, 0]
+
+
+def test_a_count_that_no_noise_explains_is_refused(
+    both: TwoHolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second holder moves more people than there are from one group to another: the sum of the cell stays."""
+    calls = []
+
+    def lying(mechanism: Any, words: Any) -> list[str]:
+        answer = noisy_words(mechanism, words)
+        calls.append(answer)
+        if len(calls) == 1:
+            return answer
+        moved = [(int(answer[0]) + 1000) % 2**64, (int(answer[1]) - 1000) % 2**64]
+        return [*map(str, moved), *answer[2:]]
+
+    monkeypatch.setattr(priced, "noisy_words", lying)
+    with auditor_of(both, tmp_path / "receipts") as auditor, pytest.raises(HolderLied, match="below zero"):
+        auditor.audit(OLD, NAME, "origin", "1.9")
+    assert len(calls) == 2
 
 
 def test_transport_of_the_test_is_real(both: TwoHolders) -> None:
