@@ -252,7 +252,7 @@ def _step_row(name: str, step: StepForecast) -> StepForecastRow:
 def _price(quote: Quote, budget: Budget) -> str:
     if quote.rehearsal is not None:
         return charge_words(quote)
-    if quote.blocks is not None:
+    if quote.blocks is not None and quote.blocks.charged:
         return said(
             "at most {charge} about people of {blocks}; {left} is left there",
             charge=loss_words(quote.charge), blocks=quote.blocks.words, left=loss_words(budget.left),

@@ -347,6 +347,9 @@ def test_a_client_asks_about_one_month_after_the_other(sqlite_holder: TestedHold
     with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
         first = auditor.audit(None, "loans", epsilon="1", where="month = 2026-01", **asked)
         planned = auditor.plan(None, "loans", epsilon="1", where="month = 2026-02", people=100, **asked)
+        nobody = auditor.plan(
+            None, "loans", epsilon="1", where="month = 2026-01 and month = 2026-02", people=100, **asked
+        )
         second = auditor.audit(None, "loans", epsilon="1", where="month = 2026-02", **asked)
         with pytest.raises(BudgetExhausted):
             auditor.audit(None, "loans", epsilon="0.1", where="month = 2026-02", draw=2, **asked)
@@ -356,6 +359,7 @@ def test_a_client_asks_about_one_month_after_the_other(sqlite_holder: TestedHold
     assert planned.budget.left.epsilon_nano == 10**9
     assert second.release.charge.epsilon_nano == 10**9
     assert "at most ε = 1 about people of month 2026-02; ε = 1 is left there" in planned.view.text
+    assert "about people of month" not in nobody.view.text
 
 
 def test_aggregate_tables_have_blocks_by_the_administrators_word(sqlite_holder: TestedHolder) -> None:
