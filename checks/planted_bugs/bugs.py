@@ -191,8 +191,8 @@ BUGS: Final = (
             Edit(
                 "holder_service/mechanisms/exact_draws.py",
                 "coin",
-                "for _ in range(whole)) and _short_coin(rest, denominator, uniform)",
-                "for _ in range(0)) and random.random() < math.exp(-(whole + rest / denominator))",
+                "for _ in range(whole)) and _short_coin(remainder, denominator, uniform)",
+                "for _ in range(0)) and random.random() < math.exp(-(whole + remainder / denominator))",
             ),
         ),
         (f"{_REFINING_LAW}::test_a_coin_has_exactly_its_probability",),
@@ -215,8 +215,8 @@ BUGS: Final = (
             Edit(
                 _REFINING,
                 "FineNoise.draw",
-                "not coin(2 * self.coarse_rate * (drawn - reach), self.unit, uniform)",
-                "not coin(self.coarse_rate * (drawn - reach), self.unit, uniform)",
+                "not coin(2 * self.coarse_rate * (noise - reach), self.unit, uniform)",
+                "not coin(self.coarse_rate * (noise - reach), self.unit, uniform)",
             ),
         ),
         (f"{_REFINING_LAW}::test_a_finer_draw_has_its_law",),

@@ -58,7 +58,7 @@ LEARNING_BUGS: Final = (
     ),
     Bug(
         "a step of a training taken twice for the price of one",
-        (Edit(_MEASURING, "Measuring._take", "if len(found) != 1 or name in self._taken:", "if len(found) != 1:"),),
+        (Edit(_MEASURING, "Measuring._take", "if len(steps) != 1 or name in self._taken:", "if len(steps) != 1:"),),
         ("tests/unit/holder_service/test_measuring.py::test_a_step_is_taken_once",),
     ),
     Bug(
@@ -148,7 +148,7 @@ LEARNING_BUGS: Final = (
         (
             Edit(
                 "holder_service/learning/nodes.py",
-                "GrowingNode.candidates.seen",
+                "GrowingNode.candidates.parts",
                 "{frozenset[int](), bins}",
                 "{frozenset[int]()}",
             ),

@@ -75,14 +75,14 @@ class IdentityProvider:
         """
         discovery = self.published.discovery()
         form = code_form(code, redirect_url=str(self.settings.redirect_url), verifier=verifier)
-        shown: dict[str, Any] = {}
+        credentials: dict[str, Any] = {}
         secret, client_id = self.settings.client_secret, str(self.settings.client_id)
         if secret is not None and "client_secret_basic" in discovery.token_endpoint_auth_methods_supported:
-            shown = {"auth": (quote(client_id, safe=""), quote(secret, safe=""))}
+            credentials = {"auth": (quote(client_id, safe=""), quote(secret, safe=""))}
         else:
             form |= {"client_id": client_id} | ({} if secret is None else {"client_secret": secret})
         try:
-            status, answer = self.published.ask("POST", discovery.token_endpoint or "", data=form, **shown)
+            status, answer = self.published.ask("POST", discovery.token_endpoint or "", data=form, **credentials)
         except ProviderFault:
             raise Unavailable(DOWN) from None
         token = answer.get("id_token")

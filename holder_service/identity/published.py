@@ -148,18 +148,18 @@ class Published:
         raise ProviderFault("the answer is not a JSON object")
 
     def _discover(self) -> Discovery:
-        found = self._document(Discovery.address(self._settings.issuer))
+        document = self._document(Discovery.address(self._settings.issuer))
         try:
-            return Discovery.of(self._settings.issuer, found)
+            return Discovery.of(self._settings.issuer, document)
         except ValueError as error:
             raise ProviderFault("the discovery document is another issuer's, or lacks something") from error
 
     def _fetch_keys(self) -> tuple[Key, ...]:
         try:
-            found = self._document(self.discovery().jwks_uri).get("keys")
+            entries = self._document(self.discovery().jwks_uri).get("keys")
         except Unavailable as error:
             raise ProviderFault("the discovery document does not exist") from error
-        keys = [key for one in (found if isinstance(found, list) else [])[:KEYS_MAX] if (key := _imported(one))]
+        keys = [key for entry in (entries if isinstance(entries, list) else [])[:KEYS_MAX] if (key := _imported(entry))]
         if keys:
             return tuple(keys)
         raise ProviderFault("it publishes no key that can be used")

@@ -147,9 +147,9 @@ class Tokens:
                 and (key.get("kid") == kid or (kid is None and len(keys) == 1))
             ]  # fmt: skip
 
-        found = named(self._published.keys(lambda keys: bool(named(keys))))
-        if len(found) == 1:
-            return found[0]
+        matches = named(self._published.keys(lambda keys: bool(named(keys))))
+        if len(matches) == 1:
+            return matches[0]
         raise RefusedToken("key")
 
     def _of_this_time(self, claims: Claims, now: datetime) -> Claims:
@@ -179,8 +179,8 @@ class Tokens:
         """The roles that the provider gives; where none are mapped, a token vouches for auditors alone."""
         if not self._settings.roles:
             return UNMAPPED
-        found = _at(claims, self._settings.roles_claim)
-        values = found.split() if isinstance(found, str) else found if isinstance(found, list) else []
+        claim = _at(claims, self._settings.roles_claim)
+        values = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else []
         return frozenset(role for value, role in self._settings.roles if value in values)
 
 
@@ -195,7 +195,7 @@ def _at(claims: Claims, name: str) -> Any:
     """A claim by its name, or by its path into objects."""
     if not name.startswith("/"):
         return claims.get(name)
-    found: Any = claims
+    value: Any = claims
     for part in name[1:].split("/"):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        value = value.get(part) if isinstance(value, dict) else None
+    return value

@@ -58,7 +58,7 @@ class Coordinates:
         features = []
         for feature in binned(training, schema):
             raising = _raising(feature, size)
-            size = max([size - 1, *(one.coordinate for one in raising)]) + 1
+            size = max([size - 1, *(bin_.coordinate for bin_ in raising)]) + 1
             features.append(raising)
         if size > limits.COORDINATES_PER_TRAINING_MAX:
             raise TooLarge(

@@ -72,20 +72,20 @@ def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
         TooLarge: There are too many counts.
         InvalidPlan: A bin begins at a number that no score document can hold.
     """
-    asked = training.algorithm_as(FairLinear)
+    algorithm = training.algorithm_as(FairLinear)
     for index, feature in enumerate(training.features):
         if any(abs(cut) >= limits.SCORE_NUMBER_MAX for cut in feature.cuts or ()):
             raise InvalidPlan(
                 f"Column {feature.column!r}: a score's bins begin within ±{limits.SCORE_NUMBER_MAX:g}.",
                 f"features[{index}]",
             )
-    tables_nano = training.epsilon * asked.tables // NANO_PER_UNIT
+    tables_nano = training.epsilon * algorithm.tables // NANO_PER_UNIT
     features = binned(training, schema)
-    points = [np.zeros(len(one.bins), dtype=np.int64) for one in features]
+    points = [np.zeros(len(each.bins), dtype=np.int64) for each in features]
     steps_of_scores = 2 * steps_of(_document(training, features, points))
-    cells = (len(asked.label_quantiles) + 1) * (len(asked.group_quantiles) + 1)
-    reach = 2 * TRAINED_UNITS_MAX * asked.points * len(features) + 1
-    added = 8 * sum(len(one.bins) for one in features) * reach  # four cells of each of two scores
+    cells = (len(algorithm.label_quantiles) + 1) * (len(algorithm.group_quantiles) + 1)
+    reach = 2 * TRAINED_UNITS_MAX * algorithm.points * len(features) + 1
+    added = 8 * sum(len(each.bins) for each in features) * reach  # four cells of each of two scores
     of_tables = table_size(training, schema, added=added)
     of_bands = band_size(training, schema, cells=cells, score_steps=steps_of_scores)
     return (
@@ -96,7 +96,7 @@ def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
 
 def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[TrainedTree, TrainedCounts]:
     """Count the tables, make the scores of them, and count their bands."""
-    asked = training.algorithm_as(FairLinear)
+    algorithm = training.algorithm_as(FairLinear)
     features = binned(training, schema)
     tables = _tables(training, features, measuring)
     noise = measuring.noise(TABLES).scale
@@ -108,23 +108,23 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
     whole = _parted(totals[np.newaxis], worst_off)[0]
     scores: list[_Score] = []
     for name, axis, quantiles in zip(
-        _names(schema), (1, 2), (asked.label_quantiles, asked.group_quantiles), strict=True
+        _names(schema), (1, 2), (algorithm.label_quantiles, algorithm.group_quantiles), strict=True
     ):
-        points = [bin_points(table.sum(axis=3 - axis), noise, asked.points) for table in parted]
-        behind = band_ends(points, parted, whole, [one / NANO_PER_UNIT for one in quantiles])
+        points = [bin_points(table.sum(axis=3 - axis), noise, algorithm.points) for table in parted]
+        behind = band_ends(points, parted, whole, [quantile / NANO_PER_UNIT for quantile in quantiles])
         scores.append(_Score.of(name, _document(training, features, points), behind))
     paths = {
         f"{f}-{h}": (*of_label, *of_group)
         for (f, of_label), (h, of_group) in product(enumerate(scores[0].bands), enumerate(scores[1].bands))
     }
-    named = [one for one in scores if len(one.bands) > 1]
-    scored = [ScoredColumn(one.column, one.document) for one in named]
+    usable = [score for score in scores if len(score.bands) > 1]
+    scored = [ScoredColumn(score.column, score.document) for score in usable]
     counts, favourable = counted_leaves(measuring, BANDS, paths, training, scored)
     leaves = (
         TrainedLeaf(cell=Cell(id=name, any_of=(Rule(all_of=path),)), favourable=decided)
         for (name, path), decided in zip(paths.items(), favourable, strict=True)
     )
-    documents: dict[str, Document] = {one.column.name: one.document for one in named}
+    documents: dict[str, Document] = {score.column.name: score.document for score in usable}
     return TrainedTree(leaves=tuple(leaves), scores=documents or None), counts
 
 
@@ -140,9 +140,9 @@ def bin_points(people: FloatArray, noise: float, points: int) -> IntArray:
     rate, strength = base[1] / base.sum(), 2 * max(noise, 1.0)
     without, having = np.maximum(people, 0).T
     odds = np.log((having + strength * rate) / (without + strength * (1 - rate))) - math.log(rate / (1 - rate))
-    most = TRAINED_UNITS_MAX * points
-    found: IntArray = np.clip(np.rint(points * odds), -most, most).astype(np.int64)
-    return found
+    points_max = TRAINED_UNITS_MAX * points
+    points_of_bins: IntArray = np.clip(np.rint(points * odds), -points_max, points_max).astype(np.int64)
+    return points_of_bins
 
 
 def band_ends(
@@ -156,20 +156,20 @@ def band_ends(
         whole: The same of everybody, shape (2, 2).
         quantiles: Ascending.
     """
-    lowest, highest = (sum(int(extreme(one)) for one in points) for extreme in (np.min, np.max))
+    lowest, highest = (sum(int(extreme(of_bins)) for of_bins in points) for extreme in (np.min, np.max))
     weights = np.maximum(whole, 1) / np.maximum(whole, 1).sum()
     total = np.zeros(highest - lowest + 1)
     for cell in product(range(2), range(2)):
-        found = np.ones(1)
+        distribution = np.ones(1)
         for of_bins, table in zip(points, tables, strict=True):
             likely = np.maximum(table[:, *cell], 0) + 0.5
             at, which = np.unique(of_bins - of_bins.min(), return_inverse=True)
             mass = np.bincount(which, weights=likely / likely.sum())
-            sums = np.zeros(len(found) + int(at[-1]))
+            sums = np.zeros(len(distribution) + int(at[-1]))
             for shift, share in zip(at.tolist(), mass.tolist(), strict=True):
-                sums[shift : shift + len(found)] += share * found
-            found = sums
-        total += weights[cell] * found
+                sums[shift : shift + len(distribution)] += share * distribution
+            distribution = sums
+        total += weights[cell] * distribution
     ends = np.searchsorted(total.cumsum(), quantiles) + lowest
     return sorted({int(end) for end in ends if end < highest})
 
@@ -200,7 +200,7 @@ class _Score(NamedTuple):
 def _tables(training: Training, features: Sequence[BinnedFeature], measuring: Measuring) -> list[FloatArray]:
     """Of each feature noisy counts by bin, label (without, with) and group, shape (bins, 2, groups)."""
     positive, negative = both_labels(training.label)
-    rules = [(*one, label) for feature in features for one in feature.bins for label in (negative, positive)]
+    rules = [(*path, label) for feature in features for path in feature.bins for label in (negative, positive)]
     cells = [numbered_cell(index, rule) for index, rule in enumerate(rules)]
     counts = measuring.counts(TABLES, cells, training.sensitive).reshape(len(rules) // 2, 2, -1)
     ends = np.cumsum([len(feature.bins) for feature in features])
@@ -216,8 +216,8 @@ def _parted(table: FloatArray, worst_off: int) -> FloatArray:
 def _document(training: Training, features: Sequence[BinnedFeature], points: Sequence[IntArray]) -> Terms:
     """The score that adds the points of each feature's bin."""
     terms = (
-        TableTerm(axes=(asked.axis(feature.column),), table=tuple(map(float, of_bins.tolist())))
-        for asked, feature, of_bins in zip(training.features, features, points, strict=True)
+        TableTerm(axes=(training_feature.axis(feature.column),), table=tuple(map(float, of_bins.tolist())))
+        for training_feature, feature, of_bins in zip(training.features, features, points, strict=True)
     )
     return Terms(kind="terms", precision="float64", terms=tuple(terms))
 
@@ -226,6 +226,6 @@ def _names(schema: Schema) -> tuple[str, ...]:
     """Return what the scores are called, so that no column is."""
     taken = {*schema.by_name, schema.row_column}
     return tuple(
-        next(one for one in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if one not in taken)
+        next(free for free in (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3))) if free not in taken)
         for name in (LABEL_SCORE, GROUP_SCORE)
     )

@@ -62,15 +62,15 @@ def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
     Raises:
         TooLarge: A level or the leaves have too many cells.
     """
-    asked = training.algorithm_as(FairTree)
-    groups_nano = training.epsilon * asked.groups_nano // NANO_PER_UNIT
-    split_nano = training.epsilon * asked.splits // NANO_PER_UNIT // asked.depth
-    leaves_nano = training.epsilon - groups_nano - split_nano * asked.depth
+    algorithm = training.algorithm_as(FairTree)
+    groups_nano = training.epsilon * algorithm.groups_nano // NANO_PER_UNIT
+    split_nano = training.epsilon * algorithm.splits // NANO_PER_UNIT // algorithm.depth
+    leaves_nano = training.epsilon - groups_nano - split_nano * algorithm.depth
     levels = (
         LearningStep(_level(level), "choices", split_nano, 1, choice_size(training, schema, level=level))
-        for level in range(asked.depth)
+        for level in range(algorithm.depth)
     )
-    leaves_size = count_size(training, schema, cells=2**asked.depth, tests=asked.depth)
+    leaves_size = count_size(training, schema, cells=2**algorithm.depth, tests=algorithm.depth)
     return (
         LearningStep(GROUPS, "counts", groups_nano, 1, count_size(training, schema, cells=1, tests=0)),
         *levels,
@@ -81,7 +81,7 @@ def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
 def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[TrainedTree, TrainedCounts]:
     """Find b*, grow the tree level by level, and count its leaves."""
     positive, negative = both_labels(training.label)
-    by_label = [numbered_cell(index, (one,)) for index, one in enumerate((positive, negative))]
+    by_label = [numbered_cell(index, (label,)) for index, label in enumerate((positive, negative))]
     rates = measuring.counts(GROUPS, by_label, training.sensitive)
     best_off = extreme_group(rates, deviation=2**0.5 * measuring.noise(GROUPS).scale, highest=True)
     group = group_rule(schema.groups(training.sensitive)[best_off], training.sensitive, schema)
@@ -91,16 +91,16 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
         candidates = [node.candidates(features) for node in nodes]
         looking = [
             splits_of(node, features, ((positive,), (negative, *group)))
-            for node, some in zip(nodes, candidates, strict=True)
-            if some
+            for node, splits in zip(nodes, candidates, strict=True)
+            if splits
         ]
         if looking:
             chosen = iter(measuring.choices(_level(level), looking))
             below = [
-                node.split(features, some[next(chosen)]) if some else (node,)
-                for node, some in zip(nodes, candidates, strict=True)
+                node.split(features, splits[next(chosen)]) if splits else (node,)
+                for node, splits in zip(nodes, candidates, strict=True)
             ]
-            nodes = [node for some in below for node in some]
+            nodes = [node for splits in below for node in splits]
     paths = {str(index): node.path for index, node in enumerate(nodes)}
     counts, favourable = counted_leaves(measuring, LEAVES, paths, training)
     leaves = (
@@ -116,10 +116,10 @@ def splits_of(node: GrowingNode, features: Sequence[BinnedFeature], people: tupl
     for index, number in node.candidates(features):
         numbers[index].append(number)
     tables = []
-    for index, some in numbers.items():
+    for index, split_numbers in numbers.items():
         bins = sorted(node.left[index])
-        of_bins = tuple(features[index].bins[one] for one in bins)
-        tables.append(SplitTable(of_bins, features[index].sides[np.ix_(some, bins)]))
+        of_bins = tuple(features[index].bins[bin_index] for bin_index in bins)
+        tables.append(SplitTable(of_bins, features[index].sides[np.ix_(split_numbers, bins)]))
     return NodeSplits(node.path, people, tuple(tables))
 
 

@@ -41,8 +41,8 @@ class BinnedFeature:
         bins, splits = _by_order(feature, column) if column.ordered else _by_value(column)
         if column.nullable:
             missing = Predicate(column=column.name, op="is_missing")
-            known = Predicate(column=column.name, op="not_missing")
-            bins, splits = [*bins, (missing,)], [*splits, BinSplit(missing, known, (len(bins),))]
+            present = Predicate(column=column.name, op="not_missing")
+            bins, splits = [*bins, (missing,)], [*splits, BinSplit(missing, present, (len(bins),))]
         return cls(column, tuple(bins), tuple(splits))
 
     @property
@@ -61,7 +61,7 @@ class BinnedFeature:
 
 def binned(training: Training, schema: Schema) -> list[BinnedFeature]:
     """A training's features, in order."""
-    return [BinnedFeature.of(one, schema.by_name[one.column]) for one in training.features]
+    return [BinnedFeature.of(feature, schema.by_name[feature.column]) for feature in training.features]
 
 
 def numbered_cell(index: int, rule: Path) -> Cell:
@@ -100,10 +100,10 @@ def _by_order(feature: TrainingFeature, column: Column) -> tuple[list[Path], lis
     below = [Predicate(column=name, op="lt", value=cut) for cut in cuts]
     from_on = [Predicate(column=name, op="ge", value=cut) for cut in cuts]
     bins = [(below[0],), *[(start, end) for start, end in zip(from_on, below[1:], strict=False)], (from_on[-1],)]
-    others = [Predicate(column=name, op="ge", value=cut, or_missing=column.nullable) for cut in cuts]
+    at_or_above = [Predicate(column=name, op="ge", value=cut, or_missing=column.nullable) for cut in cuts]
     return list(bins), [
         BinSplit(left, right, tuple(range(index + 1)))
-        for index, (left, right) in enumerate(zip(below, others, strict=True))
+        for index, (left, right) in enumerate(zip(below, at_or_above, strict=True))
     ]
 
 
@@ -115,6 +115,6 @@ def _by_value(column: Column) -> tuple[list[Path], list[BinSplit]]:
     # Of two values that are never missing, one against the rest is the other against the rest.
     for index, value in enumerate(values if column.nullable or len(values) > 2 else values[:1]):
         op, other = ("eq", not value) if column.type == "boolean" else ("ne", value)
-        rest = Predicate.model_validate({"column": name, "op": op, "value": other, "or_missing": column.nullable})
-        splits.append(BinSplit(bins[index][0], rest, (index,)))
+        remainder = Predicate.model_validate({"column": name, "op": op, "value": other, "or_missing": column.nullable})
+        splits.append(BinSplit(bins[index][0], remainder, (index,)))
     return bins, splits

@@ -145,8 +145,8 @@ def largest_change(combinations: Sequence[Combination], classes: Sequence[Sequen
     """
     cells = sum(map(len, classes))
     totals: IntArray = np.zeros(cells * groups, dtype=np.int64)
-    for one in combinations:
-        np.add.at(totals, one.counts, np.abs(one.weights))
+    for combination in combinations:
+        np.add.at(totals, combination.counts, np.abs(combination.weights))
     of_cell = totals.reshape(cells, groups).max(axis=1, initial=0)
     return sum(int(of_cell[list(chosen)].max(initial=0)) for chosen in classes)
 
@@ -182,7 +182,7 @@ class Measuring:
             scored: Scores that the cells name beside declared columns.
         """
         step = self._take(name, "counts")
-        schema = extended(self.schema, {one.column.name: one.column for one in scored}, reads={})
+        schema = extended(self.schema, {column.column.name: column.column for column in scored}, reads={})
         classes = self._classes(step, cells, schema)
         mechanism = step.noise(self.relation)
         version = replace(self.version, scored=tuple(scored))
@@ -204,7 +204,7 @@ class Measuring:
             raise Overspent(f"Step {name!r}: the sums change by more than was paid for.")
         mechanism = step.noise(self.relation)
         true_counts = self.engine.count(self.version, cells, classes, sensitive).reveal_to_mechanism().ravel()
-        return mechanism.release([int(one.weights @ true_counts[one.counts]) for one in combinations])
+        return mechanism.release([int(each.weights @ true_counts[each.counts]) for each in combinations])
 
     def choices(self, name: str, nodes: Sequence[NodeSplits]) -> list[int]:
         """One candidate for each node, chosen by noisy scores; what one person moves is checked (`split_scores`).
@@ -227,17 +227,17 @@ class Measuring:
 
     def noise(self, name: str) -> DiscreteLaplaceNoise:
         """Return what a step of counts or sums adds: public, and not taken by asking."""
-        found = [step for step in self.steps if step.name == name]
-        if len(found) != 1:
+        steps = [step for step in self.steps if step.name == name]
+        if len(steps) != 1:
             raise Overspent(f"Step {name!r} was not charged.")
-        return found[0].noise(self.relation).noise
+        return steps[0].noise(self.relation).noise
 
     def _take(self, name: str, measures: str) -> LearningStep:
-        found = [step for step in self.steps if step.name == name and step.measures == measures]
-        if len(found) != 1 or name in self._taken:
+        steps = [step for step in self.steps if step.name == name and step.measures == measures]
+        if len(steps) != 1 or name in self._taken:
             raise Overspent(f"Step {name!r} was not charged, or was taken before.")
         self._taken.add(name)
-        return found[0]
+        return steps[0]
 
     def _classes(self, step: LearningStep, cells: Sequence[Cell], schema: Schema) -> tuple[tuple[int, ...], ...]:
         classes = disjoint_classes(cells, schema)

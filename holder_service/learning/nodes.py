@@ -21,17 +21,17 @@ class GrowingNode:
     @classmethod
     def root(cls, features: Sequence[BinnedFeature]) -> "GrowingNode":
         """Everybody."""
-        return cls((), tuple(frozenset(range(len(one.bins))) for one in features))
+        return cls((), tuple(frozenset(range(len(feature.bins))) for feature in features))
 
     def candidates(self, features: Sequence[BinnedFeature]) -> list[tuple[int, int]]:
         """Indices of features and of splits of them that leave bins on both sides; of those that part alike, one."""
         candidates = []
         for index, (feature, bins) in enumerate(zip(features, self.left, strict=True)):
-            seen = {frozenset[int](), bins}
+            parts = {frozenset[int](), bins}
             for number, split in enumerate(feature.splits):
                 part = bins.intersection(split.left_bins)
-                if part not in seen:
-                    seen |= {part, bins - part}
+                if part not in parts:
+                    parts |= {part, bins - part}
                     candidates.append((index, number))
         return candidates
 

@@ -170,22 +170,22 @@ def _objective(coordinates: Coordinates, label: str) -> _Sums:
     everybody = RaisingBin((), 0, GRID)
     for bins in ((everybody,), *coordinates.features):
         sums.add_table(
-            ((*one.path, has_label), _own_terms(one, sign))
-            for one in bins
+            ((*part.path, has_label), _own_terms(part, sign))
+            for part in bins
             for has_label, sign in zip(both_labels(label), (-1, 1), strict=True)
         )
-    for some, others in itertools.combinations(coordinates.features, 2):
+    for left_bins, right_bins in itertools.combinations(coordinates.features, 2):
         sums.add_table(
-            ((*one.path, *other.path), [((one.coordinate, other.coordinate), 0, one.position * other.position)])
-            for one in some
-            for other in others
+            ((*left.path, *right.path), [((left.coordinate, right.coordinate), 0, left.position * right.position)])
+            for left in left_bins
+            for right in right_bins
         )
     return sums
 
 
-def _own_terms(one: RaisingBin, sign: int) -> list[tuple[Key, int, int]]:
+def _own_terms(part: RaisingBin, sign: int) -> list[tuple[Key, int, int]]:
     """Return what a person in a bin adds to b, to the row of everybody, and to the diagonal."""
-    at, position = one.coordinate, one.position
+    at, position = part.coordinate, part.position
     terms = [((-1, at), 0, sign * 4 * GRID * position), ((0, at), 0, GRID * position)]
     return terms if at == 0 else [*terms, ((at, at), 0, position * position)]
 
@@ -196,13 +196,13 @@ def _fairness(coordinates: Coordinates, *, lowered: int) -> _Sums:
     for bins in ((RaisingBin((), 0, GRID),), *coordinates.features):
         sums.add_table(
             (
-                one.path,
+                part.path,
                 [
-                    ((-1, one.coordinate), group, one.position if group == lowered else -one.position)
+                    ((-1, part.coordinate), group, part.position if group == lowered else -part.position)
                     for group in (0, 1)
                 ],
             )
-            for one in bins
+            for part in bins
         )
     return sums
 
@@ -242,9 +242,9 @@ def _model(coordinates: Coordinates, weights: FloatArray) -> TrainedScore:
     """The score wᵀx, a term for each bin that raises a coordinate."""
     bounded = np.clip(weights, -SCORE_MAX, SCORE_MAX).tolist()
     terms = [
-        RuleTerm(rule=Rule(all_of=one.path), value=bounded[one.coordinate] * one.position / GRID)
+        RuleTerm(rule=Rule(all_of=part.path), value=bounded[part.coordinate] * part.position / GRID)
         for bins in coordinates.features
-        for one in bins
+        for part in bins
     ]
     document = Terms(kind="terms", precision="float64", base=bounded[0], terms=tuple(terms))
     return TrainedScore(document=document, at_least=0.0)

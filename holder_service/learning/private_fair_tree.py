@@ -50,7 +50,7 @@ def steps(training: Training, schema: Schema) -> tuple[LearningStep, ...]:
     algorithm = training.algorithm_as(PrivateFairTree)
     each_nano = training.epsilon * algorithm.splits // NANO_PER_UNIT // algorithm.depth
     features = binned(training, schema)
-    bins = sum(len(one.bins) for one in features)
+    bins = sum(len(feature.bins) for feature in features)
     levels = [
         LearningStep(
             _level(level), "counts", each_nano, classes=len(features),
@@ -66,7 +66,7 @@ def learn(training: Training, schema: Schema, measuring: Measuring) -> tuple[Tra
     """Grow the tree level by level, and let each leaf decide as most of its people are: by noisy counts throughout."""
     algorithm = training.algorithm_as(PrivateFairTree)
     features = binned(training, schema)
-    near = [similar_bins(one, algorithm.similarity) for one in features]
+    near = [similar_bins(feature, algorithm.similarity) for feature in features]
     growing, grown = [GrowingNode.root(features)], []
     for level in range(algorithm.depth):
         # A node without candidates stays a leaf: which bins are left of each feature is public.
@@ -93,15 +93,14 @@ def similar_bins(feature: BinnedFeature, similarity: int) -> IntArray:
     """Return which bins are similar, shape (bins, bins), 1 or 0; `similarity` is τ in nano-units."""
     whole = max(feature.known - 1, 1)  # the distance 1 in steps between bins: so whole numbers are compared
 
-    def distance(one: int, other: int) -> int:
-        if feature.column.ordered and max(one, other) < feature.known:
-            return abs(one - other)
-        return whole * (one != other)
+    def distance(first: int, second: int) -> int:
+        if feature.column.ordered and max(first, second) < feature.known:
+            return abs(first - second)
+        return whole * (first != second)
 
     bins = range(len(feature.bins))
-    return np.array(
-        [[distance(one, other) * NANO_PER_UNIT <= similarity * whole for other in bins] for one in bins], dtype=np.int64
-    )
+    similar = [[distance(first, second) * NANO_PER_UNIT <= similarity * whole for second in bins] for first in bins]
+    return np.array(similar, dtype=np.int64)
 
 
 def fair_gain(counts: FloatArray, left: IntArray, right: IntArray, near: IntArray) -> float:
@@ -126,7 +125,7 @@ def _counted(
     measuring: Measuring, name: str, features: Sequence[BinnedFeature], nodes: Sequence[GrowingNode], label: str
 ) -> list[list[FloatArray]]:
     """Of each node and feature noisy counts by bin and label, shape (bins, 2); 0 where the noise left less."""
-    counted = [[np.zeros((len(one.bins), 2)) for one in features] for _ in nodes]
+    counted = [[np.zeros((len(each.bins), 2)) for each in features] for _ in nodes]
     rows = [
         (of_node[index], bin_index, (*node.path, *feature.bins[bin_index]))
         for index, feature in enumerate(features)
@@ -152,7 +151,7 @@ def _best(
         left = bins * sides[index][number]
         return fair_gain(counts[index], left, bins - left, near[index])
 
-    sides = [one.sides for one in features]
+    sides = [feature.sides for feature in features]
     return max(node.candidates(features), key=gain)
 
 
@@ -178,6 +177,6 @@ def _size(features: Sequence[BinnedFeature], *, nodes: int, bins: int, splits: i
     words = cells // WORD_RULES + classes
     return PlanSize(
         rules=cells, predicates=cells * (splits + 3), values=0,
-        cuts=columns + 2 * sum(len(one.bins) for one in features), columns=columns, counts={"laplace": cells},
+        cuts=columns + 2 * sum(len(feature.bins) for feature in features), columns=columns, counts={"laplace": cells},
         gaussians=0, classes=classes, words=words, word_columns=words * columns, starts=1,
     )  # fmt: skip

@@ -45,8 +45,8 @@ def penalised_minimiser(
     """
     values, vectors = np.linalg.eigh(quadratic)
     values = values + ridge
-    kept = values > NEGLIGIBLE * max(float(values.max(initial=0.0)), 0.0)
-    values, vectors = values[kept], vectors[:, kept]
+    is_large = values > NEGLIGIBLE * max(float(values.max(initial=0.0)), 0.0)
+    values, vectors = values[is_large], vectors[:, is_large]
     along, pushed = vectors.T @ linear, vectors.T @ against
     steepness = float(pushed @ (pushed / values))
     meets = 0.0 if steepness == 0 else -(float(pushed @ (along / values)) + 2 * threshold) / steepness

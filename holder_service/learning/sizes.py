@@ -19,15 +19,16 @@ def size_of_cells(
         noisy: How many numbers get noise.
         sensitive: The columns that the cells are counted by.
     """
-    predicates = [one for cell in cells for rule in cell.any_of for one in rule.all_of]
-    named = {one.column for one in predicates}
-    cuts = {(one.column, value) for one in predicates for value in one.operands if schema.by_name[one.column].ordered}
+    predicates = [predicate for cell in cells for rule in cell.any_of for predicate in rule.all_of]
+    names = {predicate.column for predicate in predicates}
+    ordered = [predicate for predicate in predicates if schema.by_name[predicate.column].ordered]
+    cuts = {(predicate.column, value) for predicate in ordered for value in predicate.operands}
     bands = [schema.by_name[name] for name in sensitive]
     band_cuts = [len(column.bands_from) + 1 for column in bands if column.bands_from is not None]
     words = -(-len(cells) // WORD_RULES) + classes
     return PlanSize(
-        rules=len(cells), predicates=len(predicates), values=sum(len(one.values or ()) for one in predicates),
-        cuts=len(named) + 2 * len(cuts) + sum(band_cuts), columns=len(named) + len(band_cuts),
+        rules=len(cells), predicates=len(predicates), values=sum(len(each.values or ()) for each in predicates),
+        cuts=len(names) + 2 * len(cuts) + sum(band_cuts), columns=len(names) + len(band_cuts),
         counts={"laplace": max(noisy, len(cells) * schema.group_count(sensitive))}, gaussians=0, classes=classes,
-        words=words, word_columns=words * len(named), starts=1,
+        words=words, word_columns=words * len(names), starts=1,
     )  # fmt: skip

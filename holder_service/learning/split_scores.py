@@ -55,7 +55,7 @@ class NodeSplits(NamedTuple):
 
     def rules(self, table: SplitTable) -> list[Path]:
         """Of each bin of a table: A in it, B in it."""
-        return [(*self.node, *one, *who) for one in table.bins for who in self.people]
+        return [(*self.node, *path, *who) for path in table.bins for who in self.people]
 
     def scores(self, counts: IntArray) -> list[int]:
         """Those of all candidates.
@@ -96,16 +96,16 @@ class ScoredSplits:
         Raises:
             Overspent: One person may move a score by more than 1, or those of more than one node.
         """
-        if len(disjoint_classes([numbered_cell(index, one.node) for index, one in enumerate(nodes)], schema)) > 1:
+        if len(disjoint_classes([numbered_cell(index, node.node) for index, node in enumerate(nodes)], schema)) > 1:
             raise Overspent("Nodes have people in common.")
         rules: list[Path] = []
-        classes: list[list[int]] = [[] for _ in range(max((len(one.tables) for one in nodes), default=0))]
-        for one in nodes:
-            for table, indices in zip(one.tables, classes, strict=False):
+        classes: list[list[int]] = [[] for _ in range(max((len(node.tables) for node in nodes), default=0))]
+        for node in nodes:
+            for table, indices in zip(node.tables, classes, strict=False):
                 if not np.isin(table.left, (0, 1)).all():
                     raise Overspent("A bin goes to one side of a split, once.")
                 first = len(rules)
-                rules += one.rules(table)
+                rules += node.rules(table)
                 indices.extend(range(first, len(rules)))
         cells = tuple(itertools.starmap(numbered_cell, enumerate(rules)))
         for indices in classes:
@@ -115,5 +115,6 @@ class ScoredSplits:
 
     def scores(self, counts: IntArray) -> list[list[int]]:
         """Of each node those of its candidates, from the true counts of all cells, shape (cells,)."""
-        ends = np.cumsum([2 * sum(len(table.bins) for table in one.tables) for one in self.nodes])
-        return [one.scores(some) for one, some in zip(self.nodes, np.split(counts, ends[:-1]), strict=True)]
+        ends = np.cumsum([2 * sum(len(table.bins) for table in node.tables) for node in self.nodes])
+        parts = np.split(counts, ends[:-1])
+        return [node.scores(part) for node, part in zip(self.nodes, parts, strict=True)]

@@ -96,12 +96,12 @@ def _counted(training: Training, schema: Schema, *, cells: int, tests: int, clas
 
 def _bins(training: Training, schema: Schema) -> int:
     """Return how many bins all features have together."""
-    return sum(one.bins(schema.by_name[one.column]) for one in training.features)
+    return sum(feature.bins(schema.by_name[feature.column]) for feature in training.features)
 
 
 def _cuts(training: Training) -> int:
     """Return how often columns are cut at most: numbers twice at each cut, and once more each, as the label is."""
-    return 1 + sum(2 * len(one.cuts or ()) + 1 for one in training.features)
+    return 1 + sum(2 * len(feature.cuts or ()) + 1 for feature in training.features)
 
 
 def _sensitive(training: Training, schema: Schema) -> list[Column]:

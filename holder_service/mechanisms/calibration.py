@@ -21,15 +21,15 @@ def mechanism_of(
         ValueError: It would release counts as they are that were not perturbed at their source.
     """
     groups, moved = schema.group_count(sensitive), batch.names_sensitive(schema)
-    asked, loss = batch.mechanism, batch.loss
-    if isinstance(asked, Laplace):
+    mechanism, loss = batch.mechanism, batch.loss
+    if isinstance(mechanism, Laplace):
         return LaplaceMechanism.calibrated(epsilon_nano=loss.epsilon_nano, sensitivity=relation.l1(groups, moved=moved))
-    if isinstance(asked, Gaussian):
+    if isinstance(mechanism, Gaussian):
         return GaussianMechanism.calibrated(loss=loss, squared_sensitivity=relation.l2_squared(groups, moved=moved))
-    if isinstance(asked, Exponential):
+    if isinstance(mechanism, Exponential):
         return ExponentialMechanism.calibrated(
             epsilon_nano=loss.epsilon_nano,
-            upper=asked.upper,
+            upper=mechanism.upper,
             counts_that_change=relation.counts_that_change(groups, moved=moved),
         )
     if relation.name != "sensitive_attribute":

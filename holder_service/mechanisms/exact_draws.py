@@ -16,8 +16,8 @@ Uniform = Callable[[int], int]
 
 def coin(numerator: int, denominator: int, uniform: Uniform = secrets.randbelow) -> bool:
     """True with probability e^(−numerator/denominator), of integers from 0 and 1 on."""
-    whole, rest = divmod(numerator, denominator)
-    return all(_short_coin(1, 1, uniform) for _ in range(whole)) and _short_coin(rest, denominator, uniform)
+    whole, remainder = divmod(numerator, denominator)
+    return all(_short_coin(1, 1, uniform) for _ in range(whole)) and _short_coin(remainder, denominator, uniform)
 
 
 def geometric(numerator: int, denominator: int, uniform: Uniform = secrets.randbelow) -> int:

@@ -31,13 +31,13 @@ class RandomisedResponseMechanism:
         Raises:
             ValueError: One of them was not: its counts must not be released as they are.
         """
-        kept = []
+        values = []
         for name in sensitive:
             perturbation = schema.by_name[name].randomised_response
             if perturbation is None:
                 raise ValueError(f"Column {name!r} was not perturbed at its source.")
-            kept.append(KeptValue(column=name, probability=format_nano(perturbation.kept)))
-        return cls(tuple(kept))
+            values.append(KeptValue(column=name, probability=format_nano(perturbation.kept)))
+        return cls(tuple(values))
 
     @property
     def loss(self) -> Loss:

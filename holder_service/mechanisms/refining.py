@@ -122,10 +122,10 @@ class FineNoise:
         side, reach = (-1 if first < 0 else 1), abs(first)
         towards = geometric(self.fine_rate - self.coarse_rate, self.unit, uniform)
         away = geometric(self.fine_rate + self.coarse_rate, self.unit, uniform)
-        drawn = towards - away
-        if drawn > reach and not coin(2 * self.coarse_rate * (drawn - reach), self.unit, uniform):
-            drawn = reach
-        return side * drawn
+        noise = towards - away
+        if noise > reach and not coin(2 * self.coarse_rate * (noise - reach), self.unit, uniform):
+            noise = reach
+        return side * noise
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,12 +103,12 @@ def score_column(document: Document, table: Mapping[str, Any], schema: Schema) -
 
 def score_records(document: Document, columns: "TableColumns") -> list[float | str | bool | None]:
     """The value of each of some records, as `score_column`."""
-    said: Sequence[Any] = values_of(document)
+    labels: Sequence[Any] = values_of(document)
     values: list[float | str | bool | None] = []
     for start in range(0, columns.records, RECORDS_AT_ONCE):
-        found = score_array(document, columns.part(start, start + RECORDS_AT_ONCE))
-        some = [said[index] for index in found.values] if said else found.values.tolist()
-        values += [None if missing else value for value, missing in zip(some, found.missing, strict=True)]
+        scores = score_array(document, columns.part(start, start + RECORDS_AT_ONCE))
+        part = [labels[index] for index in scores.values] if labels else scores.values.tolist()
+        values += [None if missing else value for value, missing in zip(part, scores.missing, strict=True)]
     return values
 
 
@@ -173,13 +173,13 @@ def _terms(part: Terms | Layers, columns: Columns, missing: _Array) -> Iterator[
 
 def _multiply(term: Product, columns: Columns, missing: _Array, room: _Array) -> None:
     """Put the values of a product into the first row of `room`, shape (2, records)."""
-    kind, (values, others) = room.dtype.type, room
+    kind, (values, factors) = room.dtype.type, room
     if len(term.columns) == 1:
         columns.scale(term.columns[0], kind(term.slope), values)
     else:
         columns.scale(term.columns[0], kind(1), values)
-        columns.scale(term.columns[1], kind(1), others)
-        values *= others
+        columns.scale(term.columns[1], kind(1), factors)
+        values *= factors
         values *= kind(term.slope)
     for name in term.columns:
         if (lost := columns.missing(name)) is not None:
@@ -202,11 +202,11 @@ def _look_up(term: TableTerm, columns: Columns, missing: _Array, values: _Array)
 
 
 def _list(document: RuleList, columns: Columns) -> ScoreArray:
-    said = {value: index for index, value in enumerate(values_of(document))}
-    values = np.full(columns.records, said[document.otherwise])
+    index_of = {value: index for index, value in enumerate(values_of(document))}
+    values = np.full(columns.records, index_of[document.otherwise])
     free = np.ones(columns.records, dtype=bool)
     for case, matching in zip(document.cases, columns.matching_of(document), strict=True):
-        values = np.where(free & matching, said[case.value], values)
+        values = np.where(free & matching, index_of[case.value], values)
         free &= ~matching
     return ScoreArray(values, np.zeros(columns.records, dtype=bool))
 
@@ -216,10 +216,10 @@ def _choice(document: Choice, columns: Columns) -> ScoreArray:
     highest = np.full(columns.records, -np.inf)
     missing = np.zeros(columns.records, dtype=bool)
     for index, part in enumerate(document.of):
-        found = _numbers(part, columns)
-        higher = found.values > highest
-        values, highest = np.where(higher, index, values), np.where(higher, found.values, highest)
-        missing |= found.missing
+        scores = _numbers(part, columns)
+        higher = scores.values > highest
+        values, highest = np.where(higher, index, values), np.where(higher, scores.values, highest)
+        missing |= scores.missing
     return ScoreArray(np.where(missing, 0, values), missing)
 
 

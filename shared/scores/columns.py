@@ -169,7 +169,7 @@ def extended(schema: Schema, columns: Mapping[str, Column], *, reads: Mapping[st
         ValueError: Two columns share a name.
     """
     derived = (column.model_copy(update={"label": False}) for column in columns.values())
-    following = tuple(name for name, read in reads.items() if any(schema.follows_sensitive(one) for one in read))
+    following = tuple(name for name, read in reads.items() if any(map(schema.follows_sensitive, read)))
     return Schema(
         person_key=schema.person_key,
         people=schema.people,

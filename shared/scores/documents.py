@@ -483,9 +483,10 @@ def _check_rules(rules: Sequence[Rule], schema: Schema) -> int:
 def _check_cuts(predicates: Iterable[Predicate], schema: Schema, cuts_max: int) -> None:
     """Refuse more numbers to compare a column with than the holder cuts a column at."""
     cuts: Counter[str] = Counter()
-    for one in {(one.column, one.op, one.value, one.values): one for one in predicates}.values():
-        if schema.by_name[one.column].ordered:
-            cuts[one.column] += 2 * len(one.operands)
+    different = {(test.column, test.op, test.value, test.values): test for test in predicates}
+    for predicate in different.values():
+        if schema.by_name[predicate.column].ordered:
+            cuts[predicate.column] += 2 * len(predicate.operands)
     for name, number in cuts.items():
         if number >= cuts_max:
             raise TooLarge(what=f"numbers that column {name!r} is compared with", limit=cuts_max // 2)

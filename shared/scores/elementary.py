@@ -47,9 +47,9 @@ def logistic(numbers: npt.NDArray[_FloatT]) -> npt.NDArray[_FloatT]:
 def _odd(function: Any, numbers: npt.NDArray[_FloatT]) -> npt.NDArray[_FloatT]:
     """Apply a function of float64 to numbers of either type; NaN stays NaN."""
     wide = np.asarray(numbers, dtype=np.float64)
-    known = wide == wide  # noqa: PLR0124 - false for NaN alone
-    found = np.where(known, function(np.where(known, wide, 0.0)), wide)
-    return found.astype(np.asarray(numbers).dtype)
+    is_number = wide == wide  # noqa: PLR0124 - false for NaN alone
+    results = np.where(is_number, function(np.where(is_number, wide, 0.0)), wide)
+    return results.astype(np.asarray(numbers).dtype)
 
 
 def _tanh(numbers: _Array) -> _Array:

@@ -44,8 +44,8 @@ def score_value(document: Document, record: Record) -> float | str | bool | None
     with np.errstate(all="ignore"):  # what overflows is defined
         if isinstance(document, Choice):
             numbers = [_number(part, record) for part in document.of]
-            known = [number for number in numbers if number is not None]
-            return document.categories[known.index(max(known))] if len(known) == len(numbers) else None
+            present = [number for number in numbers if number is not None]
+            return document.categories[present.index(max(present))] if len(present) == len(numbers) else None
         return _number(document, record)
 
 
