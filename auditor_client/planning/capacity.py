@@ -37,7 +37,7 @@ def _other(question: Question, quote: Quote, budget: Budget) -> tuple[NoiseName,
     dataset, plan, schema, left = question.dataset, question.plan, question.schema, budget.left
     noises = [batch.noise for batch in quote.batches]
     groups = schema.group_count(plan.sensitive)
-    asked = [
+    noises_asked = [
         AskedNoise(
             priced.noise.variance,
             dataset.neighbouring.counts_that_change(groups, moved=batch.names_sensitive(schema)),
@@ -47,7 +47,7 @@ def _other(question: Question, quote: Quote, budget: Budget) -> tuple[NoiseName,
         if isinstance(priced.noise, DiscreteLaplaceNoise | DiscreteGaussianNoise)
     ]
     if all(isinstance(noise, DiscreteGaussianNoise) for noise in noises) and "laplace" in dataset.mechanisms:
-        return "laplace", laplace_times(asked, left)
+        return "laplace", laplace_times(noises_asked, left)
     if all(isinstance(noise, DiscreteLaplaceNoise) for noise in noises) and "gaussian" in dataset.mechanisms:
-        return ("gaussian", gaussian_times(asked, left)) if left.delta_nano else None
+        return ("gaussian", gaussian_times(noises_asked, left)) if left.delta_nano else None
     return None

@@ -100,9 +100,9 @@ def _simulated(question: Question, reading: Reading, true: IntArray, seed: int) 
 
 
 def _step(figures: Sequence[ChainFigures], number: int, group: int, passing: float) -> StepForecast:
-    rates = [one.steps[number].rates[group] for one in figures]
+    rates = [each.steps[number].rates[group] for each in figures]
     widths = [rate.width for rate in rates if rate.defined]
-    ratios = [_ratio(one, number, group) for one in figures]
+    ratios = [_ratio(each, number, group) for each in figures]
     ends = [ends for ends in ratios if ends is not None]
     low, high = (float(np.exp(np.mean(of_end))) for of_end in zip(*ends, strict=True)) if ends else (0.0, math.inf)
     return StepForecast(
@@ -117,6 +117,7 @@ def _step(figures: Sequence[ChainFigures], number: int, group: int, passing: flo
 
 def _ratio(figures: ChainFigures, number: int, group: int) -> tuple[float, float] | None:
     """The logarithms of the ends of the ratio of a group's step, if it has both."""
-    others = [one for one in figures.comparisons if one.group == figures.groups[group]] or list(figures.comparisons)
-    found = others[0].steps[number].contribution
-    return (found.low, found.high) if math.isfinite(found.low) and math.isfinite(found.high) else None
+    of_group = [each for each in figures.comparisons if each.group == figures.groups[group]]
+    comparison = of_group[0] if of_group else figures.comparisons[0]
+    ends = comparison.steps[number].contribution.low, comparison.steps[number].contribution.high
+    return ends if all(map(math.isfinite, ends)) else None

@@ -112,10 +112,10 @@ def forecast(
     Raises:
         QuestionRefused: The assumption does not fit the groups, or supports are needed.
     """
-    known = question.request.assumption.people is not None or supports is not None
-    asked, most = question, question.dataset.records_max
-    if not known:
-        question = _about(asked, min(asked.request.assumption.supposed_people, most))
+    has_people = question.request.assumption.people is not None or supports is not None
+    original, people_max = question, question.dataset.records_max
+    if not has_people:
+        question = _about(original, min(original.request.assumption.supposed_people, people_max))
     assumption = question.request.assumption
     each = _of_each(question, supports, reading)
     chosen = expectation(question, supports=supports, reading=each)
@@ -125,7 +125,7 @@ def forecast(
             return chosen
         return expectation(put, supports=supports, reading=_of_each(put, supports, reading))
 
-    others = [people for people in OTHER_PEOPLE if people <= most and people != assumption.people]
+    other_numbers = [people for people in OTHER_PEOPLE if people <= people_max and people != assumption.people]
     return Forecast(
         chosen,
         strategies=(chosen,)
@@ -136,8 +136,8 @@ def forecast(
         from_supports=supports is not None,
         reading=reading,
         chances=chances(question, supports=supports, reading=each),
-        other_people=None if known else _by(others, lambda people: expected(_about(question, people))),
-        rules_from=rules_from(asked) if question.strategy == "verdict" and not known else None,
+        other_people=None if has_people else _by(other_numbers, lambda people: expected(_about(question, people))),
+        rules_from=rules_from(original) if question.strategy == "verdict" and not has_people else None,
         knowing=knowing(question, chosen, supports=supports, reading=each),
         strata=_of_strata(question, supports, each) if question.strata else None,
         joined=None if kept is None else _joined(question, kept, supports, each),
@@ -149,24 +149,24 @@ def forecast(
 
 def _by(keys: Iterable[Key], expected: Callable[[Key], Expectation]) -> dict[Key, Expectation]:
     """Return what is expected by each of some changes, but for those that could not be asked, or not be read."""
-    found = {}
+    expectations = {}
     for key in keys:
         with suppress(QuestionRefused, EstimationRefused):  # for example half an ε that the holder does not accept
-            found[key] = expected(key)
-    return found
+            expectations[key] = expected(key)
+    return expectations
 
 
 def _joined(
-    question: Question, kept: Sequence[Plan], supports: CountSupport | None, reading: Reading
+    question: Question, saved_plans: Sequence[Plan], supports: CountSupport | None, reading: Reading
 ) -> JoinedForecast:
     """Return what the answer would show with those that are kept, and what they show without it."""
-    others = joinable_plans(question, kept)
-    before = [*others, *([question.plan] if question.plan in kept else [])]
+    joinable = joinable_plans(question, saved_plans)
+    before = [*joinable, *([question.plan] if question.plan in saved_plans else [])]
 
     def together(plans: Sequence[Plan]) -> Expectation:
         return expectation(question, supports=supports, reading=reading, plans=plans)
 
-    return JoinedForecast(len(before), together(before) if before else None, together([question.plan, *others]))
+    return JoinedForecast(len(before), together(before) if before else None, together([question.plan, *joinable]))
 
 
 def _of_strata(question: Question, supports: CountSupport | None, reading: Reading) -> StrataForecast:
@@ -195,16 +195,19 @@ def knowing(
         sizes = (people[0].accepted + people[0].refused).tolist()
         totals = GroupTotals(people=tuple((size, size) for size in sizes))
     supportable = question.supportable and (supports is not None or groups <= KNOWING_GROUPS_MAX)
-    found = {}
+    expectations = {}
     for supported, sized in itertools.product((False, True), dict.fromkeys((None, totals))):
         if supportable if supported else not question.counts_first_group_alone:
             audits = _audits(question.changed(known_totals=sized), None, people, supported, reading)
             number = AUDITS_AT_ONCE if audits.local else max(KNOWING_GROUPS // groups, AUDITS_AT_ONCE)
             ranges = audits.ranges(number, np.random.default_rng(0))
-            found[Knowledge(supported, sized is not None)] = _expected(question, audits, ranges, None)
-    same = found.get(Knowledge(supports is not None, question.request.known_totals is not None), chosen)
+            expectations[Knowledge(supported, sized is not None)] = _expected(question, audits, ranges, None)
+    same = expectations.get(Knowledge(supports is not None, question.request.known_totals is not None), chosen)
     width, error = chosen.width / (same.width or 1.0), chosen.error / (same.error or 1.0)
-    return {known: replace(one, width=width * one.width, error=error * one.error) for known, one in found.items()}
+    return {
+        knowledge: replace(expected, width=width * expected.width, error=error * expected.error)
+        for knowledge, expected in expectations.items()
+    }
 
 
 def smallest_epsilon(
@@ -237,9 +240,9 @@ def smallest_epsilon(
         middle = round(math.sqrt(low * high) / EPSILON_NANO_MIN) * EPSILON_NANO_MIN
         if not low < middle < high:
             break
-        candidate, found = at(middle)
-        if found <= width:
-            best, reached, high = candidate, found, middle
+        candidate, width_there = at(middle)
+        if width_there <= width:
+            best, reached, high = candidate, width_there, middle
         else:
             low = middle
     return best
@@ -266,8 +269,8 @@ def expectation(
     """
     audits = _audits(question, supports, people, supported, reading, plans=plans)
     groups = len(question.groups) * len(audits.people)
-    most = AUDITS_AT_ONCE if audits.slow else max(min(AUDITS_MAX, GROUPS_MAX // groups), AUDITS_AT_ONCE)
-    ranges = _simulated(audits, AUDITS_AT_ONCE, most, _precise, seed)
+    audits_max = AUDITS_AT_ONCE if audits.slow else max(min(AUDITS_MAX, GROUPS_MAX // groups), AUDITS_AT_ONCE)
+    ranges = _simulated(audits, AUDITS_AT_ONCE, audits_max, _precise, seed)
     return _expected(question, audits, ranges, reading.threshold_of(question.metrics[0]))
 
 
@@ -296,7 +299,7 @@ def chances(
     bar = reading.threshold_of(question.metrics[0])
     if bar is None or question.request.mechanism == "randomised_response":
         return ()
-    found = []
+    rows = []
     for ratio in TRUE_RATIOS:
         assumption = _with_ratio(question, ratio, reading.rule)
         audits = _audits(question.changed(assumption=assumption), supports, None, False, reading)
@@ -304,12 +307,12 @@ def chances(
         if not all(abs(counts.ratio(reading.rule, adverse=adverse) - ratio) < 0.01 for counts in audits.people):
             continue
         groups = len(question.groups) * len(audits.people)
-        most = max(min(CHANCE_AUDITS_MAX, CHANCE_GROUPS_MAX // groups), CHANCE_AUDITS_AT_ONCE)
-        most = max(most // 4, CHANCE_AUDITS_AT_ONCE) if audits.slow else most
+        audits_max = max(min(CHANCE_AUDITS_MAX, CHANCE_GROUPS_MAX // groups), CHANCE_AUDITS_AT_ONCE)
+        audits_max = max(audits_max // 4, CHANCE_AUDITS_AT_ONCE) if audits.slow else audits_max
         enough = partial(_is_known, ratio, bar)
-        ranges = _simulated(audits, CHANCE_AUDITS_AT_ONCE, most, enough, seed)
-        found.append(_chance(ratio, ranges, bar))
-    return tuple(found)
+        ranges = _simulated(audits, CHANCE_AUDITS_AT_ONCE, audits_max, enough, seed)
+        rows.append(_chance(ratio, ranges, bar))
+    return tuple(rows)
 
 
 def _with_ratio(question: Question, ratio: float, rule: SizeRule | None) -> Assumption:
@@ -351,10 +354,10 @@ def _audits(
     own = located_plan(question, metric, question.plan)
     people = people or [assumed_counts(question, metric, location, supports) for location in own.locations]
     bounds = [size_bounds(question, rate) for rate in RATES[metric]][: len(own.locations)]
-    known = supported or supports is not None
-    asked = (own,) if plans is None else tuple(located_plan(question, metric, plan) for plan in plans)
+    has_supports = supported or supports is not None
+    located = (own,) if plans is None else tuple(located_plan(question, metric, plan) for plan in plans)
     kind = RATES[metric][0].ratio_kind
-    return SimulatedAudits(question, asked, people, bounds, known, reading.level, reading.rule, kind)
+    return SimulatedAudits(question, located, people, bounds, has_supports, reading.level, reading.rule, kind)
 
 
 def _of_each(question: Question, supports: CountSupport | None, reading: Reading) -> Reading:
@@ -380,12 +383,12 @@ def _of_each(question: Question, supports: CountSupport | None, reading: Reading
 
 
 def _simulated(
-    audits: SimulatedAudits, at_once: int, most: int, enough: Callable[[FloatArray], bool], seed: int
+    audits: SimulatedAudits, at_once: int, audits_max: int, enough: Callable[[FloatArray], bool], seed: int
 ) -> FloatArray:
     """Value, low and high of the ratio in as many audits as are enough, or the most; the same seed, the same noise."""
     rng = np.random.default_rng(seed)
     ranges = audits.ranges(at_once, rng)
-    while len(ranges) < most and not enough(ranges):
+    while len(ranges) < audits_max and not enough(ranges):
         ranges = np.concatenate([ranges, audits.ranges(at_once, rng)])
     return ranges
 
@@ -416,14 +419,15 @@ def outlook(finding: Finding) -> Outlook | None:
             central=expected,
         )
     supported = next(iter(finding.counts.values())).measurement.supports is not None
-    finite = all(np.isfinite(one.ratio(finding.reading.rule)) for one in people)
+    finite = all(np.isfinite(counts.ratio(finding.reading.rule)) for counts in people)
     larger = [question.at(nano) for nano in _multiples(question, OUTLOOK)] if finite else []
     curve = tuple(
         expectation(put, people=people, supported=supported, reading=reading, plans=_with(put, finding))
         for put in larger
     )
     left = None if finding.budget is None else finding.budget.left
-    enough = [one for put, one in zip(larger, curve, strict=True) if left is not None and _charge(put).fits_in(left)]
+    priced = zip(larger, curve, strict=True)
+    enough = [expected for put, expected in priced if left is not None and _charge(put).fits_in(left)]
     return Outlook(
         now=finding.first.ratio_kind.reported(finding.ratio).width,
         asked=question.request.loss,

@@ -59,8 +59,8 @@ class Chance:
     @property
     def error(self) -> float:
         """The standard error of these shares at most, of a share that is not quite 0 or 1 even if none was seen."""
-        seen = min(max(self.undecided, 1 / (self.simulated + 2)), 1 - 1 / (self.simulated + 2))
-        return math.sqrt(seen * (1 - seen) / self.simulated)
+        share = min(max(self.undecided, 1 / (self.simulated + 2)), 1 - 1 / (self.simulated + 2))
+        return math.sqrt(share * (1 - share) / self.simulated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,8 @@ def _is_alike(question: Question, metric: str, plan: Plan) -> bool:
     """Whether a plan asks for the same people of every rate of a metric as the question's own."""
     try:
         kinds = [
-            [location.complement_is for location in located_plan(question, metric, one).locations]
-            for one in (question.plan, plan)
+            [location.complement_is for location in located_plan(question, metric, each).locations]
+            for each in (question.plan, plan)
         ]
     except EstimationRefused:
         return False

@@ -103,35 +103,35 @@ class SimulatedAudits:
                 for rate, (counts, bounds) in parts
             ]
             figures = parity_ranges(*totals, level=self.level, drawing=drawing, rule=self.rule, kind=self.ratio_kind)
-            found = [self.ratio_kind.reported(figure.ratio) for figure in figures]
+            ratios = [self.ratio_kind.reported(figure.ratio) for figure in figures]
         except AuditorError:
             if number == 1:
                 return np.array([NOTHING])
             return np.concatenate([self.ranges(1, rng) for _ in range(number)])
-        return np.array([(one.value, one.low, one.high) if one.defined else NOTHING for one in found])
+        return np.array([(ratio.value, ratio.low, ratio.high) if ratio.defined else NOTHING for ratio in ratios])
 
     def measurements(self, rng: np.random.Generator) -> list[Measurement]:
         """The rates of one audit as they would be measured."""
-        found = []
+        measurements = []
         for rate, (counts, bounds) in enumerate(zip(self.people, self.bounds, strict=True)):
-            of_rate = (self._measured(asked, rate, counts, rng) for asked in self.asked)
-            first, *others = (replace(one, bounds=_holding(bounds, counts)) for one in of_rate)
-            found.append(replace(first, others=tuple(others)))
-        return found
+            of_rate = (self._measured(plan, rate, counts, rng) for plan in self.asked)
+            first, *further = (replace(answer, bounds=_holding(bounds, counts)) for answer in of_rate)
+            measurements.append(replace(first, others=tuple(further)))
+        return measurements
 
-    def _measured(self, asked: LocatedPlan, rate: int, counts: SupposedCounts, rng: np.random.Generator) -> Measurement:
-        location, true = asked.locations[rate], self._true(asked, rate, counts)
-        noises = self._noise(asked.plan, location.favourable), self._noise(asked.plan, location.complement)
-        accepted, others = (
+    def _measured(self, plan: LocatedPlan, rate: int, counts: SupposedCounts, rng: np.random.Generator) -> Measurement:
+        location, true = plan.locations[rate], self._true(plan, rate, counts)
+        noises = self._noise(plan.plan, location.favourable), self._noise(plan.plan, location.complement)
+        accepted, complement = (
             NoisyCounts(self._answers(cells, noise, 1, rng)[0], noise)
             for cells, noise in zip(true, noises, strict=True)
         )
-        known = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in true))
-        supports = known if self.supported or (self.halved and not self.local) else None
+        exact = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in true))
+        supports = exact if self.supported or (self.halved and not self.local) else None
         return Measurement(
             self.question.groups,
             accepted,
-            others,
+            complement,
             location.complement_is,
             supports=supports,
             ratio_kind=self.ratio_kind,
@@ -139,19 +139,19 @@ class SimulatedAudits:
 
     def _joined(self, rate: int, counts: SupposedCounts, number: int, rng: np.random.Generator) -> Totals:
         """Return what T answers to every plan say of one rate together."""
-        first, *others = (self._totals(asked, rate, counts, number, rng) for asked in self.asked)
-        if not others or not isinstance(first, CountedTotals):
+        first, *further = (self._totals(plan, rate, counts, number, rng) for plan in self.asked)
+        if not further or not isinstance(first, CountedTotals):
             return first
-        return first.joined([other for other in others if isinstance(other, CountedTotals)])
+        return first.joined([other for other in further if isinstance(other, CountedTotals)])
 
     def _totals(
-        self, asked: LocatedPlan, rate: int, counts: SupposedCounts, number: int, rng: np.random.Generator
+        self, plan: LocatedPlan, rate: int, counts: SupposedCounts, number: int, rng: np.random.Generator
     ) -> Totals:
         """Return what T answers to one plan say of one rate."""
         if self.local:
-            return totals_of(self._measured(asked, rate, counts, rng))
-        location, true = asked.locations[rate], self._true(asked, rate, counts)
-        noises = self._noise(asked.plan, location.favourable), self._noise(asked.plan, location.complement)
+            return totals_of(self._measured(plan, rate, counts, rng))
+        location, true = plan.locations[rate], self._true(plan, rate, counts)
+        noises = self._noise(plan.plan, location.favourable), self._noise(plan.plan, location.complement)
         answers = [self._answers(*part, number, rng) for part in zip(true, noises, strict=True)]
         supports = Supports(*(tuple(cells.sum(axis=1).tolist()) for cells in true))
         counted = 1 if self.halved else len(self.question.groups)
@@ -172,13 +172,13 @@ class SimulatedAudits:
             known=margins,
         )
 
-    def _true(self, asked: LocatedPlan, rate: int, counts: SupposedCounts) -> tuple[IntArray, IntArray]:
+    def _true(self, plan: LocatedPlan, rate: int, counts: SupposedCounts) -> tuple[IntArray, IntArray]:
         """The supposed people of the cells that one rate needs, shape (R, K) each."""
-        location = asked.locations[rate]
+        location = plan.locations[rate]
         everybody = location.complement_is == "everybody"
-        others = counts.accepted + counts.refused if everybody else counts.refused
-        favourable, complement = (asked.rows * len(part.cells) for part in (location.favourable, location.complement))
-        return _spread(counts.accepted, favourable), _spread(others, complement)
+        complement_people = counts.accepted + counts.refused if everybody else counts.refused
+        favourable, complement = (plan.rows * len(part.cells) for part in (location.favourable, location.complement))
+        return _spread(counts.accepted, favourable), _spread(complement_people, complement)
 
     def _answers(self, cells: IntArray, noise: Noise, number: int, rng: np.random.Generator) -> IntArray:
         """T answers about some cells, shape (T, R, K)."""
@@ -190,9 +190,9 @@ class SimulatedAudits:
             answers[..., 1] = cells.sum(axis=1) - answers[..., 0]
         return answers
 
-    def _noise(self, plan: Plan, asked: BatchCells) -> Noise:
+    def _noise(self, plan: Plan, cells: BatchCells) -> Noise:
         schema, dataset = self.question.schema, self.question.dataset
-        return counted_noise(plan.batches[asked.batch], dataset, schema, plan.sensitive)
+        return counted_noise(plan.batches[cells.batch], dataset, schema, plan.sensitive)
 
 
 def _holding(bounds: SizeBounds | None, counts: SupposedCounts) -> SizeBounds | None:
@@ -205,5 +205,5 @@ def _holding(bounds: SizeBounds | None, counts: SupposedCounts) -> SizeBounds | 
 
 def _spread(total: IntArray, cells: int) -> IntArray:
     """Each group's people over some cells as evenly as can be, shape (R, K)."""
-    whole, rest = np.divmod(total, cells)
-    return whole[None] + (np.arange(cells)[:, None] < rest[None])
+    whole, remainder = np.divmod(total, cells)
+    return whole[None] + (np.arange(cells)[:, None] < remainder[None])

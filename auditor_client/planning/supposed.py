@@ -50,7 +50,7 @@ def assumed_counts(
     assumption = question.request.assumption
     if supports is not None:
         favourable, complement = (
-            sum(map(supports, asked.among(question.plan))) for asked in (location.favourable, location.complement)
+            sum(map(supports, cells.among(question.plan))) for cells in (location.favourable, location.complement)
         )
         people = complement if location.complement_is == "everybody" else favourable + complement
         if not 0 < favourable < people:
@@ -79,5 +79,5 @@ def estimated_counts(finding: Finding, metric: str, rate: Rate) -> SupposedCount
     groups = parity_of(finding.estimates[metric], rate).groups
     figures = np.array([(group.accepted.value, group.size.value) for group in groups])
     counted, sizes = np.nan_to_num(figures).round().astype(np.int64).T
-    counted, rest = np.minimum(counted, sizes), np.maximum(sizes - counted, 0)
-    return SupposedCounts(rest, counted) if rate.ratio_kind.adverse else SupposedCounts(counted, rest)
+    counted, not_counted = np.minimum(counted, sizes), np.maximum(sizes - counted, 0)
+    return SupposedCounts(not_counted, counted) if rate.ratio_kind.adverse else SupposedCounts(counted, not_counted)

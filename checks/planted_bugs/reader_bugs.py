@@ -109,8 +109,8 @@ READER_BUGS: Final = (
     Bug(
         "an element that PMML does not have is ignored",
         (
-            Edit(_VOCABULARY, "require_known", "if known is None:", "if known is None and not element.tag:"),
-            Edit(_VOCABULARY, "require_known", "known.split()", "(known or '').split()"),
+            Edit(_VOCABULARY, "require_known", "if attributes is None:", "if attributes is None and not element.tag:"),
+            Edit(_VOCABULARY, "require_known", "attributes.split()", "(attributes or '').split()"),
         ),
         (f"{_DICTIONARY_TESTS}::test_what_may_change_a_decision_is_refused_by_its_name",),
     ),

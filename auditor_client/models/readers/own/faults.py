@@ -42,7 +42,7 @@ def faults_in_words(error: ValidationError, document: Any, path: str) -> str:
         document: What was validated.
         path: How it is called.
     """
-    placed = [(_tokens(one["loc"], document), _in_words(one)) for one in error.errors(include_url=False)]
+    placed = [(_tokens(fault["loc"], document), _in_words(fault)) for fault in error.errors(include_url=False)]
     lines = list(dict.fromkeys(f"{path}{_written(keys)} {text}" for keys, text in _nearest(placed)))
     more = f" And {len(lines) - FAULTS_SHOWN_MAX} more." if lines[FAULTS_SHOWN_MAX:] else ""
     return " ".join(f"{line}." for line in lines[:FAULTS_SHOWN_MAX]) + more
@@ -68,19 +68,19 @@ def _tokens(location: Sequence[str | int], document: Any) -> list[_Token]:
 
 def _nearest(faults: Sequence[tuple[list[_Token], str]]) -> list[_Fault]:
     """The faults, and of a value that was compared with several kinds those of the nearest."""
-    found: list[_Fault] = []
+    faults_found: list[_Fault] = []
     unions: dict[_Path, dict[str | int, list[tuple[list[_Token], str]]]] = defaultdict(lambda: defaultdict(list))
     for tokens, text in faults:
         first = next((index for index, (is_key, _) in enumerate(tokens) if not is_key), len(tokens))
         keys = tuple(part for _, part in tokens[:first])
         if first == len(tokens):
-            found.append((keys, text))
+            faults_found.append((keys, text))
         else:
             unions[keys][tokens[first][1]].append((tokens[first + 1 :], text))
     for keys, kinds in unions.items():
         best = min(map(_nearest, kinds.values()), key=_distance)
-        found += [((*keys, *more), text) for more, text in best]
-    return found
+        faults_found += [((*keys, *more), text) for more, text in best]
+    return faults_found
 
 
 def _distance(faults: Sequence[_Fault]) -> tuple[int, int, int]:
@@ -90,19 +90,19 @@ def _distance(faults: Sequence[_Fault]) -> tuple[int, int, int]:
     return other, len(texts), sum("whole number" in text for text in texts)
 
 
-def _in_words(one: Mapping[str, Any]) -> str:
-    kind, context = one["type"], one.get("ctx", {})
+def _in_words(fault: Mapping[str, Any]) -> str:
+    kind, context = fault["type"], fault.get("ctx", {})
     if kind == "missing":
         return "has to be there, and is missing"
     if kind == "extra_forbidden":
         return "is a member that is not known here: leave it out"
-    shown = repr(one["input"])
-    value = shown if len(shown) <= VALUE_CHARACTERS_MAX else f"{shown[:VALUE_CHARACTERS_MAX]}…"
+    text = repr(fault["input"])
+    value = text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[:VALUE_CHARACTERS_MAX]}…"
     expected = _EXPECTED.get(kind)
     if expected is not None:
         return f"is {value}, and has to be {expected.format_map(context)}"
     if kind in ("value_error", "assertion_error"):
-        return f"does not fit: {one['msg'].removeprefix('Value error, ').rstrip('.')}"
+        return f"does not fit: {fault['msg'].removeprefix('Value error, ').rstrip('.')}"
     return f"is {value}, which does not fit here"
 
 

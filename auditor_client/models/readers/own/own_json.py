@@ -186,13 +186,13 @@ def _scores(document: DocumentPart, schema: Schema) -> tuple[_Names, tuple[Deriv
 
     A name in `scores` is the file's own: where a column of the dataset has it, the score gets a number behind it.
     """
-    given = document.get("scores")
-    if given is None:
+    scores_part = document.get("scores")
+    if scores_part is None:
         return {}, ()
     names, scores, read = dict[str, str](), list[DerivedColumn](), set[str]()
-    taken = {*schema.by_name, schema.row_column, *(given.value if isinstance(given.value, dict) else ())}
-    for name in given.value if isinstance(given.value, dict) else given.refuse("scores by name"):
-        score = _validated(_DOCUMENT.validate_python, given[name])
+    taken = {*schema.by_name, schema.row_column, *(scores_part.value if isinstance(scores_part.value, dict) else ())}
+    for name in scores_part.value if isinstance(scores_part.value, dict) else scores_part.refuse("scores by name"):
+        score = _validated(_DOCUMENT.validate_python, scores_part[name])
         for column in columns_of(score):
             nameable_column(column, schema)
             read.add(column)
@@ -201,13 +201,13 @@ def _scores(document: DocumentPart, schema: Schema) -> tuple[_Names, tuple[Deriv
             names[name] = next(other for number in itertools.count(2) if (other := f"{name}_{number}") not in taken)
             taken.add(names[name])
         try:
-            made = DerivedColumn.model_validate(
+            derived = DerivedColumn.model_validate(
                 {"name": names[name], "type": "number", "from": ScoreOrigin(score=score)}
             )
         except ValidationError as error:
             raise ModelRefused(f"{document.path}.scores.{name} does not fit: {first_fault(error)[1]} {PAGE}") from error
-        made.check(schema)
-        scores.append(made)
+        derived.check(schema)
+        scores.append(derived)
     if both := read & names.keys():
         raise ModelRefused(
             f"{document.path}: a score is called like the column {min(both)!r} that scores read: name it otherwise."
@@ -234,7 +234,8 @@ def _validated(validate: Callable[[Any], T], part: DocumentPart) -> T:
 
 def _with_scores(schema: Schema, scores: Sequence[DerivedColumn]) -> Schema:
     """A dataset's columns, and scores behind them."""
-    return extended(schema, {one.name: one.column for one in scores}, reads={one.name: one.reads for one in scores})
+    columns, reads = {score.name: score.column for score in scores}, {score.name: score.reads for score in scores}
+    return extended(schema, columns, reads=reads)
 
 
 def _rules(document: DocumentPart, request: ModelRequest, provenance: Provenance, names: _Names) -> ReadModel:
@@ -252,7 +253,7 @@ def _rules(document: DocumentPart, request: ModelRequest, provenance: Provenance
 def read_list(listed: RuleList, request: ModelRequest, provenance: Provenance) -> ReadModel:
     """A list of rules, as a tree if that is small."""
     names = [str(value) for value in values_of(listed)]
-    wanted = favourable_classes(names, request.favourable)
+    favourable = favourable_classes(names, request.favourable)
     for index, case in enumerate(listed.cases):
         for predicate in case.rule.all_of:
             nameable_column(predicate.column, request.schema)
@@ -273,7 +274,7 @@ def read_list(listed: RuleList, request: ModelRequest, provenance: Provenance) -
     except ModelRefused:  # more tests on a path than a tree has
         return by_list(listed, request, provenance)
     tree = tree_of_rules(
-        table, tests.tests, request.schema, lambda value: (names[int(value)], names[int(value)] in wanted)
+        table, tests.tests, request.schema, lambda value: (names[int(value)], names[int(value)] in favourable)
     )
     if (
         tree is None
@@ -303,9 +304,9 @@ def _tree(document: DocumentPart, request: ModelRequest, provenance: Provenance,
     nodes = [document["tree"]]
     table = tree_table(0, step, tests)
     called = list(decisions)
-    wanted = favourable_classes(called, _with_favourable(document, request).favourable)
+    favourable = favourable_classes(called, _with_favourable(document, request).favourable)
     tree = tree_of_rules(
-        table, tests.tests, request.schema, lambda value: (called[int(value)], called[int(value)] in wanted)
+        table, tests.tests, request.schema, lambda value: (called[int(value)], called[int(value)] in favourable)
     )
     if tree is None:
         raise ModelRefused("The tree has too many leaves: write it as a `score` of the kind `trees`.")
@@ -323,11 +324,11 @@ def _score(document: DocumentPart, request: ModelRequest, provenance: Provenance
         return by_choice(score.of, _with_favourable(document, request), provenance, classes=score.categories)
     if isinstance(score, RuleList):
         raise ModelRefused("A list decides by texts: write its values as texts.")
-    given = [name for name in _LIMITS if document.get(name)]
+    limit_names = [name for name in _LIMITS if document.get(name)]
     if request.above is not None:
         way, limit = "above", request.above
-    elif len(given) == 1:
-        way, limit = given[0], document[given[0]].number()
+    elif len(limit_names) == 1:
+        way, limit = limit_names[0], document[limit_names[0]].number()
     else:
         raise ModelRefused(f"{document.path}: give one of {', '.join(_LIMITS)} for the favourable scores.")
     called = document.get("decisions")
@@ -354,22 +355,22 @@ def _compared(read: ReadModel, examples: DocumentPart, request: ModelRequest) ->
     """Compare with the examples that the document brings."""
     items = examples.items(EXAMPLES_MAX)
     favourable = {rule.leaf.decision for rule in read.tree.rules() if rule.favourable}
-    known = {rule.leaf.decision for rule in read.tree.rules()}
+    decisions = {rule.leaf.decision for rule in read.tree.rules()}
     answers = []
     for item in items:
         item.known("record", "decision")
         decision = item["decision"].text()
-        if decision not in known and not any(decision in text.split(" or ") for text in known):
+        if decision not in decisions and not any(decision in text.split(" or ") for text in decisions):
             item["decision"].refuse("one of the model's decisions")
         answers.append(any(decision == text or decision in text.split(" or ") for text in favourable))
     records = example_records([item["record"] for item in items], read, request)
-    said = MakersAnswers(favourable=np.array(answers, bool))
-    named = ReadModel(
+    expected = MakersAnswers(favourable=np.array(answers, bool))
+    with_maker = ReadModel(
         read.tree, read.columns, read.score, read.thresholds, read.decided,
         Provenance(read.provenance.description, read.provenance.reader, "the examples in its file")
         if read.provenance else None,
     )  # fmt: skip
-    return checked(named, request.schema, lambda _: said, records=records) if items else read
+    return checked(with_maker, request.schema, lambda _: expected, records=records) if items else read
 
 
 def example_records(parts: list[DocumentPart], read: ReadModel, request: ModelRequest) -> Invented:
@@ -387,8 +388,8 @@ def example_records(parts: list[DocumentPart], read: ReadModel, request: ModelRe
             continue
         entries = []
         for part in parts:
-            given = part.get(column.name)
-            value = None if given is None else given.value
+            entry_of_part = part.get(column.name)
+            value = None if entry_of_part is None else entry_of_part.value
             fits = (
                 column.nullable
                 if value is None

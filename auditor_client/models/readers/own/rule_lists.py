@@ -37,18 +37,18 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
     classes = np.asarray(getattr(model, "classes_", [0, 1])).tolist()
     if len(classes) != 2:
         raise ModelRefused("A rule list is read that decides between two classes.")
-    named = getattr(model, "feature_names_", None)  # of a DataFrame an Index, which is neither true nor false
-    if named is None:
-        named = getattr(getattr(model, "rl_", None), "features", [])
-    inputs = ModelInputs([str(name) for name in named], request)
-    wanted = favourable_classes(classes, request.favourable)
+    names = getattr(model, "feature_names_", None)  # of a DataFrame an Index, which is neither true nor false
+    if names is None:
+        names = getattr(getattr(model, "rl_", None), "features", [])
+    inputs = ModelInputs([str(name) for name in names], request)
+    favourable = favourable_classes(classes, request.favourable)
     if hasattr(model, "rl_"):
         if request.above is not None:
             raise ModelRefused("CORELS decides without probabilities: leave `above` out.")
         cases, otherwise = _corels(DocumentPart(list(model.rl_.rules), "rules"), inputs)
     else:
         cases, otherwise = _greedy(
-            DocumentPart(list(model.rules_), "rules"), inputs, request, classes.index(min(wanted, key=str))
+            DocumentPart(list(model.rules_), "rules"), inputs, request, classes.index(min(favourable, key=str))
         )
     texts = [str(label) for label in classes]
     listed = RuleList(
@@ -56,13 +56,13 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
         cases=tuple(Case(rule=rule, value=texts[index]) for rule, index in cases),
         otherwise=texts[otherwise],
     )
-    asked = ModelRequest(request.schema, [str(label) for label in classes if label in wanted])
+    request_by_text = ModelRequest(request.schema, [str(label) for label in classes if label in favourable])
     provenance = Provenance(f"a rule list of {len(cases)} rules, {kind}", "rule list")
     if len({index for _, index in cases} | {otherwise}) == 1:
-        leaf = Leaf("everybody", texts[otherwise], texts[otherwise] in (asked.favourable or ()))
+        leaf = Leaf("everybody", texts[otherwise], texts[otherwise] in (request_by_text.favourable or ()))
         read = ReadModel(Tree(leaf), provenance=provenance)
     else:
-        read = read_list(listed, asked, provenance)
+        read = read_list(listed, request_by_text, provenance)
 
     def ask(records: Invented) -> MakersAnswers:
         table = np.column_stack(
@@ -72,22 +72,23 @@ def read_object(model: Any, request: ModelRequest) -> ReadModel:
             ]
         )
         if request.above is not None:
-            share = model.predict_proba(table)[:, [label in wanted for label in classes].index(True)]
+            share = model.predict_proba(table)[:, [label in favourable for label in classes].index(True)]
             return MakersAnswers(favourable=share > request.above)
-        said = np.asarray(model.predict(table)).tolist()
-        return MakersAnswers(favourable=np.array([any(label == one for one in wanted) for label in said], bool))
+        predicted = np.asarray(model.predict(table)).tolist()
+        is_favourable = [any(label == choice for choice in favourable) for label in predicted]
+        return MakersAnswers(favourable=np.array(is_favourable, bool))
 
-    return compared(read, asked, ask, f"{type(model).__module__.partition('.')[0]} {kind}")
+    return compared(read, request_by_text, ask, f"{type(model).__module__.partition('.')[0]} {kind}")
 
 
 def _greedy(
-    part: DocumentPart, inputs: ModelInputs, request: ModelRequest, wanted: int
+    part: DocumentPart, inputs: ModelInputs, request: ModelRequest, favourable: int
 ) -> tuple[list[tuple[Rule, int]], int]:
     def decided(share: float) -> int:
         """The class's index: by the larger share, or by the wanted one's against the threshold; NaN is above none."""
         if request.above is None:
             return int(share > 1 - share)
-        return wanted if (share if wanted else 1 - share) > request.above else 1 - wanted
+        return favourable if (share if favourable else 1 - share) > request.above else 1 - favourable
 
     *rules, last = part.items(limits.RULES_PER_PLAN_MAX)
     cases = []

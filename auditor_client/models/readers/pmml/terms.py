@@ -45,34 +45,34 @@ class PmmlModel:
         return "float32" if self.element.get("x-mathContext", "double") == "float" else "float64"
 
 
-def number_term(named: PmmlField, weight: float) -> tuple[list[Term], float]:
+def number_term(source: PmmlField, weight: float) -> tuple[list[Term], float]:
     """A field's number times a weight, and what is constant of it."""
-    column = named.column
-    if named.cuts is not None:
+    column = source.column
+    if source.cuts is not None:
         raise ModelRefused("A bin is no number.")
-    if named.results is not None:
-        if named.replacement is not None:
+    if source.results is not None:
+        if source.replacement is not None:
             raise ModelRefused("A replaced value behind a transformation is not read.")
-        table = tuple(weight * float(named.results[value]) for value in column.values)
+        table = tuple(weight * float(source.results[value]) for value in column.values)
         return [made(TableTerm, axes=(Axis(column=column.name, values=column.values),), table=table)], 0.0
     if column.type == "category":
         raise ModelRefused(f"The model takes {column.name!r} for a number, and the dataset declares categories.")
-    slope = weight * named.slope
+    slope = weight * source.slope
     missing = None
-    if named.replacement is not None and column.nullable:
-        missing = slope * float(named.replacement)
-    return [made(Product, columns=(column.name,), slope=slope, missing=missing)], weight * named.shift
+    if source.replacement is not None and column.nullable:
+        missing = slope * float(source.replacement)
+    return [made(Product, columns=(column.name,), slope=slope, missing=missing)], weight * source.shift
 
 
-def indicator(named: PmmlField, text: str, weight: float, *, of_missing: bool = False) -> Term:
+def indicator(source: PmmlField, text: str, weight: float, *, of_missing: bool = False) -> Term:
     """A weight for those whose field has a value; with `of_missing`, 0 for those for whom it is missing."""
-    column = named.column
-    if named.cuts is not None:
-        listed = [same(result, text) for _, _, result in named.cuts]
-        ends = tuple(end for end, _, _ in named.cuts[:-1])
-        if not all(closed for _, closed, _ in named.cuts[:-1]):
-            ends = tuple(end if closed else math.nextafter(end, -math.inf) for end, closed, _ in named.cuts[:-1])
-        table = tuple(weight * one for one in listed)
+    column = source.column
+    if source.cuts is not None:
+        listed = [same(result, text) for _, _, result in source.cuts]
+        ends = tuple(end for end, _, _ in source.cuts[:-1])
+        if not all(closed for _, closed, _ in source.cuts[:-1]):
+            ends = tuple(end if closed else math.nextafter(end, -math.inf) for end, closed, _ in source.cuts[:-1])
+        table = tuple(weight * matches for matches in listed)
         return made(TableTerm, axes=(Axis(column=column.name, cuts=ends),), table=table)
     if column.ordered:
         rule = Rule(all_of=(Predicate(column=column.name, op="eq", value=float(text)),))
@@ -80,9 +80,10 @@ def indicator(named: PmmlField, text: str, weight: float, *, of_missing: bool = 
             raise ModelRefused(f"The model compares {column.name!r}, which may be missing, with single numbers.")
         return made(RuleTerm, rule=rule, value=weight)
     values = column.values
-    table = tuple(weight * named.answer(value, "eq", [text]) for value in values)
-    if named.replacement is not None and column.nullable:
-        filled = weight * any(same(value, named.replacement) and named.answer(value, "eq", [text]) for value in values)
+    table = tuple(weight * source.answer(value, "eq", [text]) for value in values)
+    if source.replacement is not None and column.nullable:
+        replacements = [value for value in values if same(value, source.replacement)]
+        filled = weight * any(source.answer(value, "eq", [text]) for value in replacements)
         axis = Axis(column=column.name, values=values, missing=True)
         return made(TableTerm, axes=(axis,), table=(*table, filled))
     if of_missing and column.nullable:
@@ -90,12 +91,12 @@ def indicator(named: PmmlField, text: str, weight: float, *, of_missing: bool = 
     return made(TableTerm, axes=(Axis(column=column.name, values=values),), table=table)
 
 
-def product(named: Sequence[PmmlField], weight: float) -> Term:
+def product(sources: Sequence[PmmlField], weight: float) -> Term:
     plain = all(
-        one.results is None and one.cuts is None and (one.slope, one.shift) == (1.0, 0.0)
-        and one.replacement is None and one.column.type != "category"
-        for one in named
+        source.results is None and source.cuts is None and (source.slope, source.shift) == (1.0, 0.0)
+        and source.replacement is None and source.column.type != "category"
+        for source in sources
     )  # fmt: skip
-    if not plain or len(named) not in (1, 2):
+    if not plain or len(sources) not in (1, 2):
         raise ModelRefused("Products are read of one or two numbers that are not derived, and powers up to 2.")
-    return made(Product, columns=tuple(one.column.name for one in named), slope=weight)
+    return made(Product, columns=tuple(source.column.name for source in sources), slope=weight)

@@ -49,8 +49,8 @@ def vector_machine(model: PmmlModel) -> ReadModel:
         machine.get("alternateTargetCategory") is not None for machine in machines
     ):
         raise ModelRefused("Several support vector machines are read by OneAgainstAll; votes between pairs are not.")
-    wanted = documents if largest else [negated(document) for document in documents]
-    return by_choice(wanted, model.request, model.provenance, classes=names)
+    rising = documents if largest else [negated(document) for document in documents]
+    return by_choice(rising, model.request, model.provenance, classes=names)
 
 
 def _of_two(
@@ -71,25 +71,25 @@ def _of_two(
 
 def _inputs(model: PmmlModel) -> list[tuple[PmmlField, str | None]]:
     """The fields of the vectors, with the value that a CategoricalPredictor asks for."""
-    found: list[tuple[PmmlField, str | None]] = []
+    inputs: list[tuple[PmmlField, str | None]] = []
     fields = model.element.find("VectorDictionary/VectorFields")
-    for one in fields if fields is not None else ():
-        if one.tag == "FieldRef" and one.get("mapMissingTo") is None:
-            found.append((model.fields[attribute(one, "field")], None))
-        elif one.tag == "CategoricalPredictor" and number(one, "coefficient", 1.0) == 1:
-            found.append((model.fields[attribute(one, "name")], attribute(one, "value")))
-        elif one.tag != "Extension":
+    for field in fields if fields is not None else ():
+        if field.tag == "FieldRef" and field.get("mapMissingTo") is None:
+            inputs.append((model.fields[attribute(field, "field")], None))
+        elif field.tag == "CategoricalPredictor" and number(field, "coefficient", 1.0) == 1:
+            inputs.append((model.fields[attribute(field, "name")], attribute(field, "value")))
+        elif field.tag != "Extension":
             raise ModelRefused("VectorFields are read of FieldRef and CategoricalPredictor, as they are.")
-    if not found:
+    if not inputs:
         raise ModelRefused("A support vector machine has no VectorFields.")
-    return found
+    return inputs
 
 
 def _vectors(element: Element, width: int) -> dict[str, dict[int, float]]:
     """The numbers of each VectorInstance, by its id and their indices."""
-    found: dict[str, dict[int, float]] = {}
-    for one in element.iterfind("VectorDictionary/VectorInstance"):
-        sparse, dense = one.find("REAL-SparseArray"), one.find("Array")
+    vectors: dict[str, dict[int, float]] = {}
+    for instance in element.iterfind("VectorDictionary/VectorInstance"):
+        sparse, dense = instance.find("REAL-SparseArray"), instance.find("Array")
         if sparse is not None:
             indices = [int(text) - 1 for text in (sparse.findtext("Indices") or "").split()]
             texts = (sparse.findtext("REAL-Entries") or "").split()
@@ -101,10 +101,10 @@ def _vectors(element: Element, width: int) -> dict[str, dict[int, float]]:
         if len(indices) != len(texts) or len(set(indices)) != len(indices) or not set(indices) <= set(range(width)):
             raise ModelRefused("A vector has a number for each of the VectorFields, or for some of them once each.")
         numbers = {index: finite(text, "A vector's number") for index, text in zip(indices, texts, strict=True)}
-        if attribute(one, "id") in found:
+        if attribute(instance, "id") in vectors:
             raise ModelRefused("Two vectors have the same id.")
-        found[attribute(one, "id")] = numbers
-    return found
+        vectors[attribute(instance, "id")] = numbers
+    return vectors
 
 
 def _sum(
@@ -115,7 +115,7 @@ def _sum(
     if coefficients is None:
         raise ModelRefused("A SupportVectorMachine has no Coefficients.")
     base = number(coefficients, "absoluteValue", 0.0)
-    alphas = [number(one, "value", 0.0) for one in coefficients.findall("Coefficient")]
+    alphas = [number(coefficient, "value", 0.0) for coefficient in coefficients.findall("Coefficient")]
     weights = dict.fromkeys(range(len(inputs)), 0.0)
     if around.get("svmRepresentation", "SupportVectors") == "Coefficients":
         if len(alphas) != len(inputs):
@@ -127,18 +127,18 @@ def _sum(
             raise ModelRefused("A SupportVectorMachine has as many Coefficients as it has SupportVectors.")
         if len(used) * len(inputs) > limits.SCORE_NODES_MAX:
             raise ModelRefused("A SupportVectorMachine has too many vectors.")
-        for one, alpha in zip(used, alphas, strict=True):
-            vector = vectors.get(attribute(one, "vectorId"))
+        for support_vector, alpha in zip(used, alphas, strict=True):
+            vector = vectors.get(attribute(support_vector, "vectorId"))
             if vector is None:
                 raise ModelRefused("A SupportVector is not in the VectorDictionary.")
             for index, value in vector.items():
                 weights[index] += alpha * value
     terms: list[Term] = []
-    for (named, text), weight in zip(inputs, weights.values(), strict=True):
+    for (source, text), weight in zip(inputs, weights.values(), strict=True):
         if text is not None:
-            terms.append(indicator(named, text, weight))
+            terms.append(indicator(source, text, weight))
             continue
-        found, constant = number_term(named, weight)
-        terms += found
+        factor_terms, constant = number_term(source, weight)
+        terms += factor_terms
         base += constant
     return made(Terms, kind="terms", precision="float64", base=base, terms=tuple(terms))

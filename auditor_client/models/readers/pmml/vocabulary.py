@@ -210,13 +210,13 @@ def require_declared_inputs(root: Element, names: Collection[str]) -> None:
     Raises:
         ModelRefused: There is one; the text names it.
     """
-    local = {one.get("name", "") for around in root.iter("LocalTransformations") for one in around}
+    local = {field.get("name", "") for around in root.iter("LocalTransformations") for field in around}
     for model in root.iter():
         schema = model.find("MiningSchema") if model.tag in _MODELS else None
         if schema is None:
             continue
-        listed = {one.get("name") for one in schema}
-        listed |= {one.get("name") for around in model.iter("LocalTransformations") for one in around}
+        listed = {field.get("name") for field in schema}
+        listed |= {field.get("name") for around in model.iter("LocalTransformations") for field in around}
         for part in model.iter():
             name = part.get(_NAMING[part.tag], "") if part.tag in _NAMING else ""
             if (name in names or name in local) and name not in listed:
@@ -232,10 +232,10 @@ def require_known(root: Element) -> None:
     waiting = [root]
     while waiting:
         element = waiting.pop()
-        known = VOCABULARY.get(element.tag)
-        if known is None:
+        attributes = VOCABULARY.get(element.tag)
+        if attributes is None:
             raise ModelRefused(f"The element {element.tag[:60]!r} is not read: it may change what the model predicts.")
-        names = known.split()
+        names = attributes.split()
         for name, value in element.attrib.items():
             if name not in names and not name.startswith("{") and value not in _NEUTRAL.get(name, ()):
                 raise ModelRefused(
