@@ -83,8 +83,8 @@ def _step(totals: Totals, prior: Prior, state: TrueTotals, log_prior: FloatArray
     )
     possible = (accepted >= 0).all(axis=1) & (refused >= 0).all(axis=1)
     if totals.bounds is not None:
-        least, most = (sizes[pair, None] for sizes in totals.bounds.arrays())
-        possible &= ((accepted + refused >= least) & (accepted + refused <= most)).all(axis=1)
+        smallest, largest = (sizes[pair, None] for sizes in totals.bounds.arrays())
+        possible &= ((accepted + refused >= smallest) & (accepted + refused <= largest)).all(axis=1)
     # Impossible moves are computed as if they ended at zero, and not taken.
     moved = TrueTotals(np.maximum(accepted, 0), np.maximum(refused, 0))
     moved_prior = prior(moved.accepted, moved.refused)
@@ -112,25 +112,25 @@ def _start(estimate: FloatArray, margin: IntArray, deviation: float, chains: int
     """Counts, shape (T, K, C), near an estimate, shape (T, K), that add up to the margin, shape (T,); in people."""
     around = np.maximum(estimate[..., None] + deviation * rng.standard_normal((*estimate.shape, chains)), 0) + 1e-9
     counts: IntArray = np.floor(around * (margin[:, None] / around.sum(axis=1))[:, None]).astype(np.int64)
-    rest = margin[:, None] - counts.sum(axis=1)
+    remainder = margin[:, None] - counts.sum(axis=1)
     largest = counts.argmax(axis=1)[:, None]
-    np.put_along_axis(counts, largest, np.take_along_axis(counts, largest, axis=1) + rest[:, None], axis=1)
+    np.put_along_axis(counts, largest, np.take_along_axis(counts, largest, axis=1) + remainder[:, None], axis=1)
     return counts
 
 
 def _within(accepted: IntArray, refused: IntArray, bounds: SizeBounds) -> tuple[IntArray, IntArray]:
     """Accepted and refused, shape (T, K, C) each, near those given and with the same sums; sizes are within bounds."""
-    least, most = (sizes[None, :, None] for sizes in bounds.arrays())
-    size = _fitted(accepted + refused, least, most)
-    fitted = _fitted(accepted, np.zeros_like(least), size)
+    smallest, largest = (sizes[None, :, None] for sizes in bounds.arrays())
+    size = _fitted(accepted + refused, smallest, largest)
+    fitted = _fitted(accepted, np.zeros_like(smallest), size)
     return fitted, size - fitted
 
 
-def _fitted(counts: IntArray, least: IntArray, most: IntArray) -> IntArray:
+def _fitted(counts: IntArray, smallest: IntArray, largest: IntArray) -> IntArray:
     """Counts, shape (T, K, C), taken into a range that allows their sum over the groups, which stays."""
-    fitted = np.clip(counts, least, most)
+    fitted = np.clip(counts, smallest, largest)
     missing = (counts.sum(axis=1) - fitted.sum(axis=1))[:, None]
-    room = np.where(missing > 0, most - fitted, fitted - least)
+    room = np.where(missing > 0, largest - fitted, fitted - smallest)
     before = room.cumsum(axis=1) - room
     taken: IntArray = fitted + np.sign(missing) * np.clip(np.abs(missing) - before, 0, room)
     return taken

@@ -54,7 +54,8 @@ def impact_ratios(
     ratios = {}
     if len(judged) >= GROUPS_MIN:
         flat, pooled = (of_prior.among(judged).over_highest(level) for of_prior in posterior.rates)
-        ratios = {index: one.hull(other) for index, one, other in zip(judged, pooled, flat, strict=True)}
+        hulls = (ratio.hull(other) for ratio, other in zip(pooled, flat, strict=True))
+        ratios = dict(zip(judged, hulls, strict=True))
     return tuple(
         ImpactRatio(group.group, group.size, group.rate, ratios.get(index, undefined(level)))
         for index, group in enumerate(group_estimates(posterior))

@@ -56,5 +56,5 @@ def joint_end(draws: FloatArray, miss: float) -> float:
 
 def _at(draws: FloatArray, order: NDArray[np.intp], rank: int) -> FloatArray:
     """Each row's draw at a rank, shape (P,); infinite where that is NaN."""
-    found = np.take_along_axis(draws, order[:, [rank]], axis=1)[:, 0]
-    return np.where(np.isnan(found), np.inf, found)
+    ends = np.take_along_axis(draws, order[:, [rank]], axis=1)[:, 0]
+    return np.where(np.isnan(ends), np.inf, ends)

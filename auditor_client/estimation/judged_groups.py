@@ -70,9 +70,9 @@ def _large_enough(totals: Totals, rule: SizeRule, level: float) -> BoolArray:
     accepted, refused = totals.estimates
     everybody = np.maximum((accepted + refused).sum(axis=1, keepdims=True), 0.0)
     least = float(rule.least) * (everybody if rule.of_all else np.ones_like(everybody))
-    shown: BoolArray = totals.size_tails(least) <= (1 - level) / 2 / accepted.shape[1]
+    is_surely_large: BoolArray = totals.size_tails(least) <= (1 - level) / 2 / accepted.shape[1]
     if totals.bounds is None:
-        return shown
+        return is_surely_large
     known_least, known_most = totals.bounds.arrays()
-    known: BoolArray = (shown | (known_least >= least)) & (known_most >= least)
-    return known
+    is_large: BoolArray = (is_surely_large | (known_least >= least)) & (known_most >= least)
+    return is_large

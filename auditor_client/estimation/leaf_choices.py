@@ -71,9 +71,10 @@ class LeafCounts:
         self, groups: tuple[Group, ...], decisions: Sequence[bool], bounds: SizeBounds | None = None
     ) -> Measurement:
         """The measurement of the tree whose leaves decide so."""
-        wanted = np.array(decisions, np.bool_)
+        accepts = np.array(decisions, np.bool_)
         favourable, unfavourable = (
-            NoisyCounts(self.counts[:, :, chosen].reshape(-1, len(groups)), self.noise) for chosen in (wanted, ~wanted)
+            NoisyCounts(self.counts[:, :, chosen].reshape(-1, len(groups)), self.noise)
+            for chosen in (accepts, ~accepts)
         )
         return Measurement(groups, favourable, unfavourable, "unfavourable", bounds=bounds)
 
@@ -183,20 +184,20 @@ class ChoiceBounds:
         missing = np.maximum(noise * self.margin * self._deviations(decisions, self.ratio) - self._gaps(decisions), 0)
         accepting = decisions.sum(axis=1)
         constant = (accepting == 0) | (accepting == self.leaves)
-        found: FloatArray = np.where(constant, np.inf, np.where(self._pairs, missing, 0).sum(axis=(1, 2)))
-        return found
+        lack: FloatArray = np.where(constant, np.inf, np.where(self._pairs, missing, 0).sum(axis=(1, 2)))
+        return lack
 
     def ratio_ends(self, decisions: BoolArray) -> tuple[float, float]:
         """The ends of the ratio's interval under one set of shape (L,), within [0, 1]."""
-        one = decisions[None]
+        as_set = decisions[None]
         low, high = np.zeros(self._pairs.shape), np.ones(self._pairs.shape)
         for sign, ends in ((1, low), (-1, high)):
             inside, outside = (ends, np.ones_like(ends)) if sign > 0 else (np.zeros_like(ends), ends)
             for _ in range(_STEPS):
                 middle = (inside + outside) / 2
-                off = self.margin * self._deviations(one, middle)[0]
-                met = self._gaps(one, middle)[0] + (-off if sign > 0 else off) >= 0
-                inside, outside = np.where(met, middle, inside), np.where(met, outside, middle)
+                off = self.margin * self._deviations(as_set, middle)[0]
+                meets = self._gaps(as_set, middle)[0] + (-off if sign > 0 else off) >= 0
+                inside, outside = np.where(meets, middle, inside), np.where(meets, outside, middle)
             ends[:] = inside if sign > 0 else outside
         return float(low[self._pairs].min()), float(high[self._pairs].min())
 

@@ -44,10 +44,10 @@ def parity_ranges(
     drawings = [drawing.at(drawing.seed + index) for index in range(len(comparisons))]
     each = list(zip(comparisons, drawings, strict=True))
     judged = judged_groups(comparisons, rule, drawing.edition.level_of_sizes or level)
-    by_prior = [[of_prior.rates() for of_prior in draws_of_outcome(totals, kind, level, one)] for totals, one in each]
+    by_prior = [[of_prior.rates() for of_prior in draws_of_outcome(totals, kind, level, own)] for totals, own in each]
     none: list[RateDraws | None] = [None] * len(judged)
     inverted: list[Sequence[RateDraws | None]] = [
-        inverted_of_outcome(totals, kind, level, one) or none for totals, one in each
+        inverted_of_outcome(totals, kind, level, own) or none for totals, own in each
     ]
     return [
         ParityRange(

@@ -119,13 +119,13 @@ class SizeBounds:
 
     def __post_init__(self) -> None:
         pairs = zip(self.least, self.most, strict=True)
-        if not all(0 <= least <= most <= COUNT_MAX for least, most in pairs):
+        if not all(0 <= smallest <= largest <= COUNT_MAX for smallest, largest in pairs):
             raise EstimationRefused("A group's size must be zero or more, and its lower bound at most its upper bound")
 
     @property
     def open(self) -> bool:
         """Whether nothing is known of any group."""
-        return not any(self.least) and all(most == COUNT_MAX for most in self.most)
+        return not any(self.least) and all(largest == COUNT_MAX for largest in self.most)
 
     @property
     def exact(self) -> bool:
@@ -190,12 +190,12 @@ class Measurement:
 
     def _check_joined(self) -> None:
         """Refuse further answers that are not about the same people."""
-        for one in (*self.draws, *self.others):
-            if (one.groups, one.complement_is, one.counted) != (self.groups, self.complement_is, self.counted):
+        for answer in (*self.draws, *self.others):
+            if (answer.groups, answer.complement_is, answer.counted) != (self.groups, self.complement_is, self.counted):
                 raise EstimationRefused("The answers count other groups or other people: they cannot be joined.")
-            if one.draws or one.others:
+            if answer.draws or answer.others:
                 raise EstimationRefused("Joined answers are joined once: name each of them by itself.")
-        if any((one.favourable.cells, one.complement.cells) != self._cells for one in self.draws):
+        if any((answer.favourable.cells, answer.complement.cells) != self._cells for answer in self.draws):
             raise EstimationRefused("The answers are not about the same cells, so they are not draws of one request.")
 
     @property
@@ -230,8 +230,8 @@ class Measurement:
             (self.favourable, self.complement), (self.supports.favourable, self.supports.complement), strict=True
         )
         favourable, complement = (
-            NoisyCounts(np.hstack([part.counts, np.array(known, dtype=np.int64)[:, None] - part.counts]), part.noise)
-            for part, known in parts
+            NoisyCounts(np.hstack([part.counts, np.array(totals, dtype=np.int64)[:, None] - part.counts]), part.noise)
+            for part, totals in parts
         )
         return favourable, complement
 
@@ -244,7 +244,7 @@ class Measurement:
         noise = self.favourable.noise
         if not isinstance(noise, RandomisedResponseNoise):
             raise EstimationRefused("The answer's counts are not of reported groups.")
-        return response_matrix(self.groups, [kept.column for kept in noise.kept], noise)
+        return response_matrix(self.groups, [probability.column for probability in noise.kept], noise)
 
 
 def _possible(part: NoisyCounts) -> bool:

@@ -72,20 +72,20 @@ def mend_leaves(
         level: Of the bounds.
     """
     bounds, now = ChoiceBounds(counts, list(groups), ratio, level), np.array(before, np.bool_)
-    found, bearable = cheapest(bounds, now), 1.0
-    sure = found is not None
-    if found is None:
-        found, bearable = (
+    decisions, bearable = cheapest(bounds, now), 1.0
+    sure = decisions is not None
+    if decisions is None:
+        decisions, bearable = (
             nearest(bounds, now),
             bearable_noise(lambda noise: cheapest(bounds, now, noise=noise) is not None),
         )
     return MendedLeaves(
-        decisions=tuple(found.tolist()),
+        decisions=tuple(decisions.tolist()),
         sure=sure,
         bearable=bearable,
-        ratio_ends=bounds.ratio_ends(found),
+        ratio_ends=bounds.ratio_ends(decisions),
         accuracy_before=bounds.accuracy(now),
-        accuracy=bounds.accuracy(found),
+        accuracy=bounds.accuracy(decisions),
         accuracy_of_none=bounds.accuracy_of_none,
         costs=tuple(change_costs(counts, now).tolist()),
     )

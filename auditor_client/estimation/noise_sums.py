@@ -95,15 +95,15 @@ def noise_sum(noise: AdditiveNoise, terms: int) -> NoiseSum:
 
 def laplace_draws(noise: DiscreteLaplaceNoise, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
     """Draws of a described noise, in people: of two holders, of both together."""
-    drawn = discrete_laplace(noise.scale, shape, rng)
-    return drawn if noise.terms == 1 else drawn + discrete_laplace(noise.scale, shape, rng)
+    draws = discrete_laplace(noise.scale, shape, rng)
+    return draws if noise.terms == 1 else draws + discrete_laplace(noise.scale, shape, rng)
 
 
 def discrete_laplace(scale: float, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
     """Draws of discrete Laplace noise, in people; of invented people, since pseudo-random numbers protect nobody."""
     stop = -np.expm1(-1 / scale)
-    drawn: NDArray[np.int64] = rng.geometric(stop, shape) - rng.geometric(stop, shape)
-    return drawn
+    draws: NDArray[np.int64] = rng.geometric(stop, shape) - rng.geometric(stop, shape)
+    return draws
 
 
 def _laplace(noise: DiscreteLaplaceNoise, terms: int) -> FloatArray:
@@ -136,10 +136,10 @@ def _laplace_saddlepoint(scale: float, terms: int, noises: NDArray[np.int64]) ->
         -(4 * (q * terms) ** 2 + (k * middle) ** 2),
     )
     u = -2 * constant / (linear + np.sqrt(linear**2 - 4 * square * constant))
-    rest = middle - 2 * q * u
+    denominator = middle - 2 * q * u
     tilt = np.arccosh(np.maximum(u, 1.0))
-    curvature = terms * (2 * q * u / rest + (2 * q * np.sinh(tilt) / rest) ** 2)
-    log_mass = terms * (2 * math.log1p(-q) - np.log(rest)) - tilt * k - 0.5 * np.log(curvature)
+    curvature = terms * (2 * q * u / denominator + (2 * q * np.sinh(tilt) / denominator) ** 2)
+    log_mass = terms * (2 * math.log1p(-q) - np.log(denominator)) - tilt * k - 0.5 * np.log(curvature)
     normalised: FloatArray = np.maximum(log_mass - np.log(np.exp(log_mass).sum()), math.log(np.finfo(np.float64).tiny))
     return normalised
 

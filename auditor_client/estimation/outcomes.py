@@ -28,7 +28,7 @@ def draws_of_outcome(
 def inverted_of_outcome(totals: Totals, kind: RatioKind, level: float, drawing: Drawing) -> list[RateDraws] | None:
     """Rates without a prior (`inversion`), of the outcome that a kind of ratio is about; None without any."""
     rates = inverted_rates(totals, drawing, level)
-    return [one.turned_round() for one in rates] if rates is not None and kind.adverse else rates
+    return [draws.turned_round() for draws in rates] if rates is not None and kind.adverse else rates
 
 
 def worst_of_kind(
@@ -42,7 +42,7 @@ def worst_of_kind(
     ratio, difference = worst_figures(by_prior, inverted, groups, level)
     if kind is RatioKind.ODDS:
         odds = [[rates.odds() for rates in of_prior] for of_prior in by_prior]
-        ratio, _ = worst_figures(odds, [None if one is None else one.odds() for one in inverted], groups, level)
+        ratio, _ = worst_figures(odds, [None if draws is None else draws.odds() for draws in inverted], groups, level)
     return kind.reported(ratio), difference
 
 

@@ -52,8 +52,8 @@ def check_joined(measurement: Measurement) -> None:
 def _apart(first: NoisyCounts, second: NoisyCounts) -> FloatArray:
     """Return how likely noise takes the totals of two answers so far apart, shape (K',)."""
     noises = (noise_sum(part.added_noise, part.cells) for part in (first, second))
-    apart: FloatArray = 2 * difference_of(*noises).at_least(np.abs(first.totals - second.totals))
-    return apart
+    likelihoods: FloatArray = 2 * difference_of(*noises).at_least(np.abs(first.totals - second.totals))
+    return likelihoods
 
 
 def check_supports(measurement: Measurement) -> None:
@@ -68,8 +68,8 @@ def check_supports(measurement: Measurement) -> None:
     parts = zip(
         (measurement.favourable, measurement.complement), (supports.favourable, supports.complement), strict=True
     )
-    for part, known in parts:
-        exact = np.array(known, dtype=np.int64)
+    for part, of_cells in parts:
+        exact = np.array(of_cells, dtype=np.int64)
         p_value = min(
             part.cells * float(_p_values(part, part.counts, exact, 1).min()),
             float(_p_values(part, part.totals[None], exact.sum(keepdims=True), part.cells).min()),
@@ -135,12 +135,12 @@ def _people(measurement: Measurement) -> int | None:
     """Return how many people there are altogether, where that is exact."""
     supports = measurement.supports
     if supports is not None:
-        accepted, others = sum(supports.favourable), sum(supports.complement)
+        accepted, complement = sum(supports.favourable), sum(supports.complement)
     elif measurement.is_local:
-        accepted, others = int(measurement.favourable.counts.sum()), int(measurement.complement.counts.sum())
+        accepted, complement = int(measurement.favourable.counts.sum()), int(measurement.complement.counts.sum())
     else:
         return None
-    return others if measurement.complement_is == "everybody" else accepted + others
+    return complement if measurement.complement_is == "everybody" else accepted + complement
 
 
 def _size_p_values(measurement: Measurement, bounds: SizeBounds) -> FloatArray:
@@ -151,15 +151,15 @@ def _size_p_values(measurement: Measurement, bounds: SizeBounds) -> FloatArray:
     favourable, complement = measurement.completed()
     parts = [complement] if measurement.complement_is == "everybody" else [favourable, complement]
     answers = np.sum([part.totals for part in parts], axis=0)
-    least, most = bounds.arrays()
+    smallest, largest = bounds.arrays()
     if measurement.is_local:
         unmixed = UnmixedCounts.of(answers, measurement.response_probabilities())
-        outside = np.maximum(np.maximum(least - unmixed.estimate, unmixed.estimate - most), 0)
+        outside = np.maximum(np.maximum(smallest - unmixed.estimate, unmixed.estimate - largest), 0)
         normal: FloatArray = 2 * norm.sf(outside / unmixed.deviations)
         return normal
     noises = [part.noise for part in parts if not isinstance(part.noise, RandomisedResponseNoise)]
     noise, cells = max(noises, key=lambda noise: noise.scale), sum(part.cells for part in parts)
-    beyond, known = np.stack([least - answers, answers - most]), most < COUNT_MAX
-    apart = _two_sided(noise, np.maximum(beyond.max(axis=0), 0), cells)
-    together = np.maximum(beyond[:, known].sum(axis=1).max(keepdims=True), 0)
-    return np.append(apart, _two_sided(noise, together, cells * max(int(known.sum()), 1)))
+    beyond, is_bounded = np.stack([smallest - answers, answers - largest]), largest < COUNT_MAX
+    of_groups = _two_sided(noise, np.maximum(beyond.max(axis=0), 0), cells)
+    together = np.maximum(beyond[:, is_bounded].sum(axis=1).max(keepdims=True), 0)
+    return np.append(of_groups, _two_sided(noise, together, cells * max(int(is_bounded.sum()), 1)))

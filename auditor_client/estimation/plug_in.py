@@ -153,8 +153,8 @@ def _valid(
     valid = np.where(negative, replacements[policy.negative], answers)
     valid = np.where(too_large, replacements[policy.too_large], valid)
     by_total = (negative & (policy.negative == "total-valid")) | (too_large & (policy.too_large == "total-valid"))
-    rest = np.maximum(totals - valid.sum(axis=-1, keepdims=True), 0)
-    valid = np.where(by_total, rest / np.maximum(by_total.sum(axis=-1, keepdims=True), 1), valid)
+    remainder = np.maximum(totals - valid.sum(axis=-1, keepdims=True), 0)
+    valid = np.where(by_total, remainder / np.maximum(by_total.sum(axis=-1, keepdims=True), 1), valid)
     return valid, negative | too_large
 
 

@@ -97,8 +97,8 @@ class Posterior:
     @cached_property
     def inverted(self) -> RateDraws | None:
         """Rates of the people in the data without a prior, where the answers allow it."""
-        found = inverted_of_outcome(self.totals, self.ratio_kind, self.level, self.drawing)
-        return None if found is None else found[0]
+        rates = inverted_of_outcome(self.totals, self.ratio_kind, self.level, self.drawing)
+        return None if rates is None else rates[0]
 
     def index(self, group: Group) -> int:
         """A group's index.
@@ -108,8 +108,8 @@ class Posterior:
         """
         if group in self.groups:
             return self.groups.index(group)
-        known = "; ".join(map(caveats.name, self.groups))
-        raise EstimationRefused(f"The answer does not have the group {caveats.name(group)!r}, only {known}.")
+        names = "; ".join(map(caveats.name, self.groups))
+        raise EstimationRefused(f"The answer does not have the group {caveats.name(group)!r}, only {names}.")
 
 
 def estimate_parity(
@@ -204,13 +204,13 @@ def judged_of(
     of_groups, level = posteriors[0].groups, posteriors[0].level_of_sizes
     (large,) = judged_groups([posterior.totals for posterior in posteriors], rule or TWO_PERCENT, level)
     compared = [index for index, group in enumerate(of_groups) if not (group in but and None in group)]
-    kept = [index for index in large if of_groups[index] not in but]
-    left_out = tuple(group for index, group in enumerate(of_groups) if index not in kept)
-    apart = tuple(group for index, group in enumerate(of_groups) if index not in compared)
-    over_all = worst_of(posteriors, compared, threshold=threshold, rule=None, left_out=apart)
-    if left_out == apart:
+    judged = [index for index in large if of_groups[index] not in but]
+    left_out = tuple(group for index, group in enumerate(of_groups) if index not in judged)
+    unknown_groups = tuple(group for index, group in enumerate(of_groups) if index not in compared)
+    over_all = worst_of(posteriors, compared, threshold=threshold, rule=None, left_out=unknown_groups)
+    if left_out == unknown_groups:
         return replace(over_all, rule=rule)
-    among = worst_of(posteriors, kept, threshold=threshold, rule=rule or TWO_PERCENT, left_out=left_out)
+    among = worst_of(posteriors, judged, threshold=threshold, rule=rule or TWO_PERCENT, left_out=left_out)
     return replace(over_all, other=among) if rule is None else replace(among, other=over_all)
 
 
@@ -255,11 +255,11 @@ def totals_of(measurement: Measurement) -> Totals:
         EstimationRefused: The answers cannot be the mechanism's, or make what is known beforehand implausible.
     """
     check_known(measurement)
-    first, *others = map(_of_one_answer, measurement.answers)
-    if not others:
+    first, *further = map(_of_one_answer, measurement.answers)
+    if not further:
         return first
     if isinstance(first, CountedTotals):
-        return first.joined([other for other in others if isinstance(other, CountedTotals)])
+        return first.joined([other for other in further if isinstance(other, CountedTotals)])
     raise EstimationRefused(ONLY_ADDED_NOISE)
 
 
@@ -269,13 +269,13 @@ def _of_one_answer(measurement: Measurement) -> Totals:
         return LocalTotals.of(measurement)
     (favourable, complement), kind = measurement.completed(), measurement.complement_is
     supports, counted = measurement.supports, measurement.counted
-    known = None if supports is None else KnownTotals.of(supports, kind, counted=counted)
+    margins = None if supports is None else KnownTotals.of(supports, kind, counted=counted)
     if isinstance(favourable.noise, ExponentialNoise) and isinstance(complement.noise, ExponentialNoise):
         return CountedTotals.of_exponential(
             ExponentialAnswers.of(favourable.counts[None], favourable.noise),
             ExponentialAnswers.of(complement.counts[None], complement.noise),
             complement_is=kind,
-            known=known,
+            known=margins,
             bounds=measurement.bounds,
         )
     if not (isinstance(favourable.noise, AdditiveNoise) and isinstance(complement.noise, AdditiveNoise)):
@@ -286,7 +286,7 @@ def _of_one_answer(measurement: Measurement) -> Totals:
         (favourable.noise, complement.noise),
         cells=(favourable.cells, complement.cells),
         complement_is=kind,
-        known=known,
+        known=margins,
         bounds=measurement.bounds,
     )
 
@@ -311,13 +311,13 @@ def _group(posterior: Posterior, k: int) -> GroupEstimate:
         return pooled.hull(flat)
 
     def people(name: str) -> Estimate:
-        found = hull(
+        estimate = hull(
             [
                 [getattr(draws, name)[0, k] for draws in (of_prior.draws, of_prior.lower, of_prior.upper)]
                 for of_prior in posterior.draws_by_prior
             ]
         )
-        return replace(found, unit=Unit.PEOPLE)
+        return replace(estimate, unit=Unit.PEOPLE)
 
     rate, population_rate = (
         hull([[of_prior.rates[k], of_prior.lower[k], of_prior.upper[k]] for of_prior in of_rates])

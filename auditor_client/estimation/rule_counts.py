@@ -65,20 +65,20 @@ class RuleCounts:
         """
         if self.people is None:
             return self._matched(totals)
-        counted, rest = (1, 0) if self.reversed else (0, 1)
+        counted, other = (1, 0) if self.reversed else (0, 1)
         people = self.people[:, None]
         of_counted = self._matched(totals[[counted]])[:, 0]
         # A total for an end of an interval need not be what the other group's total leaves, so each is matched apart.
-        of_rest = people - self._matched(people.sum() - totals[[rest]])[:, 0]
-        return np.stack([of_counted, of_rest], axis=1)[:, [counted, rest]]
+        of_rest = people - self._matched(people.sum() - totals[[other]])[:, 0]
+        return np.stack([of_counted, of_rest], axis=1)[:, [counted, other]]
 
     def _matched(self, totals: FloatArray) -> FloatArray:
         """Counts of the groups of `counts`, shape (R, G, M), that add up to totals of shape (G, M)."""
         counts = self.counts
         if self._independent:
-            drawn = counts.sum(axis=0)
+            draws = counts.sum(axis=0)
             order = np.empty(totals.shape, dtype=np.intp)
-            np.put_along_axis(order, totals.argsort(axis=1, kind="stable"), drawn.argsort(axis=1), axis=1)
+            np.put_along_axis(order, totals.argsort(axis=1, kind="stable"), draws.argsort(axis=1), axis=1)
             counts = np.take_along_axis(counts, order[None], axis=2)
         difference = totals - counts.sum(axis=0)
         matched: FloatArray = counts + np.einsum("rij,jm->rim", self.spread, difference)
@@ -107,12 +107,12 @@ def rule_counts(measurement: Measurement, pair: tuple[int, int], *, draws: int, 
     supports = measurement.supports if len(measurement.groups) == 2 else None
     first_alone, share = measurement.counted == 1, 1 / rules
     columns = [0] if first_alone else list(pair)
-    drawn = _drawn([one.favourable for one in (measurement, *measurement.draws)], columns, draws, rng)
+    counts = _drawn([answer.favourable for answer in (measurement, *measurement.draws)], columns, draws, rng)
     if supports is None:
-        return RuleCounts(drawn, np.tile(share * np.eye(2), (rules, 1, 1)))
+        return RuleCounts(counts, np.tile(share * np.eye(2), (rules, 1, 1)))
     # Of two groups with known people each count is measured twice, or the second not at all.
     people = np.array(supports.favourable, dtype=np.float64)
-    first = drawn if first_alone else (drawn[:, :1] + people[:, None, None] - drawn[:, 1:]) / 2
+    first = counts if first_alone else (counts[:, :1] + people[:, None, None] - counts[:, 1:]) / 2
     spread = np.full((rules, 1, 1), share)
     return RuleCounts(first, spread, people, reversed=first_alone and pair == (1, 0))
 
@@ -135,7 +135,7 @@ def _drawn(answers: Sequence[NoisyCounts], columns: list[int], draws: int, rng: 
         noise = _noise(answers[0].added_noise, (answers[0].cells, len(columns), draws), rng)
         of_one: FloatArray = answers[0].counts[:, columns, None] - noise
         return of_one
-    parts = tuple(AdditiveAnswers(one.counts[:, columns], noise_sum(one.added_noise, 1)) for one in answers)
+    parts = tuple(AdditiveAnswers(answer.counts[:, columns], noise_sum(answer.added_noise, 1)) for answer in answers)
     return JoinedAnswers(parts).drawn(rng.random((*parts[0].answers.shape, draws)))
 
 

@@ -48,8 +48,8 @@ class ThresholdCurve:
 
     def meeting(self) -> tuple[float, ...]:
         """The thresholds of which it is shown that the ratio reaches the one asked about; all of them hold together."""
-        found = zip(self.thresholds, self.parities, strict=True)
-        return tuple(threshold for threshold, parity in found if parity.verdict is Verdict.MEETS)
+        pairs = zip(self.thresholds, self.parities, strict=True)
+        return tuple(threshold for threshold, parity in pairs if parity.verdict is Verdict.MEETS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +185,15 @@ class ScoreEstimator:
     def _drawn(self, of: Population, rng: np.random.Generator) -> FloatArray:
         """Counts of the people with one value of the label, shape (B, K, M)."""
         counts = self.bands.counts(of)[..., None]
-        drawn: FloatArray = (counts - noises(self.bands.noise, (*counts.shape[:3], NOISE_DRAWS), rng)).sum(axis=1)
-        return drawn
+        draws: FloatArray = (counts - noises(self.bands.noise, (*counts.shape[:3], NOISE_DRAWS), rng)).sum(axis=1)
+        return draws
 
     def _auc(self, draws: FloatArray) -> Estimate:
         """Return the AUC of one group, from draws of shape (M,)."""
-        known = ~np.isnan(draws)
-        if (~known).mean() > (1 - self.level) / 4:  # perhaps there are no pairs at all
+        has_pairs = ~np.isnan(draws)
+        if (~has_pairs).mean() > (1 - self.level) / 4:  # perhaps there are no pairs at all
             return replace(undefined(self.level), low=0.0, high=1.0)
-        return quantile_estimate(draws[known], self.level)
+        return quantile_estimate(draws[has_pairs], self.level)
 
     def _together(self, of: Population, sets: BoolArray) -> tuple[ParityEstimate, ...]:
         """Comparisons whose intervals hold together; `sets` says which bands are accepted, shape (figures, B)."""

@@ -78,8 +78,8 @@ class _SumErrors:
 
 def _apart(errors: FloatArray, rates: FloatArray) -> FloatArray:
     figures = np.arange(len(rates))
-    apart: FloatArray = errors[figures, rates.argmin(axis=1)] - errors[figures, rates.argmax(axis=1)]
-    return apart
+    differences: FloatArray = errors[figures, rates.argmin(axis=1)] - errors[figures, rates.argmax(axis=1)]
+    return differences
 
 
 def level_of_sums(bands: BandCounts, of: Population, sets: BoolArray, *, level: float, seed: int = 0) -> float:
@@ -98,8 +98,8 @@ def level_of_sums(bands: BandCounts, of: Population, sets: BoolArray, *, level: 
     rng = np.random.default_rng((seed, 3))
     counts = bands.counts(of)
     shape = (counts.shape[0], counts.shape[2], NOISE_DRAWS)
-    drawn = _SumErrors.of(counts, sets, (noises(bands.noise, shape, rng) for _ in range(counts.shape[1])), NOISE_DRAWS)
-    statements = [*drawn.errors.swapaxes(0, 1), drawn.of_ratios()]
+    sums = _SumErrors.of(counts, sets, (noises(bands.noise, shape, rng) for _ in range(counts.shape[1])), NOISE_DRAWS)
+    statements = [*sums.errors.swapaxes(0, 1), sums.of_ratios()]
     return max(simultaneous_level([levels_of_errors(of_figures)], level) for of_figures in statements)
 
 
@@ -137,10 +137,10 @@ def _errors(bands: BandCounts, edge: int, noise: Mapping[Population, FloatArray]
     draws = noise["everybody"].shape[-1]
     curve = np.array([bands.accepted(each) for each in range(len(bands.edges))])
     for of in ("everybody", "positive", "negative") if bands.labelled else ("everybody",):
-        drawn = _SumErrors.of(bands.counts(of), curve, noise[of], draws)
-        yield from (*drawn.errors.swapaxes(0, 1), drawn.of_ratios(), drawn.of_differences())
+        sums = _SumErrors.of(bands.counts(of), curve, noise[of], draws)
+        yield from (*sums.errors.swapaxes(0, 1), sums.of_ratios(), sums.of_differences())
         if of == "everybody":
-            yield drawn.over_highest()[edge]
+            yield sums.over_highest()[edge]
     each_band = np.eye(len(bands.edges) + 1, dtype=bool)
     yield from _SumErrors.of(bands.counts("everybody"), each_band, noise["everybody"], draws).errors
     if bands.labelled:
@@ -154,8 +154,8 @@ def auc_draws(positive: FloatArray, negative: FloatArray) -> FloatArray:
     of_pairs = (positive * (np.cumsum(negative, axis=0) - negative / 2)).sum(axis=0)
     positives, negatives = positive.sum(axis=0), negative.sum(axis=0)
     pairs = positives * negatives
-    known = (positives >= 1) & (negatives >= 1)
-    auc: FloatArray = np.divide(of_pairs, pairs, out=np.full_like(of_pairs, np.nan), where=known)
+    has_pairs = (positives >= 1) & (negatives >= 1)
+    auc: FloatArray = np.divide(of_pairs, pairs, out=np.full_like(of_pairs, np.nan), where=has_pairs)
     return np.clip(auc, 0, 1)
 
 

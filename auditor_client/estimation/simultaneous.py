@@ -40,13 +40,13 @@ def simultaneous_level(measurements: Sequence[FloatArray], level: float) -> floa
     number = max(len(needed) for needed in measurements)
     candidates = np.unique(np.concatenate(measurements))
     candidates = np.concatenate([[level], candidates[candidates > level], [1.0]])
-    held = np.ones(len(candidates))
+    coverage = np.ones(len(candidates))
     for needed in measurements:
         # The truth is one more draw: of M draws and it, so many need no more than that.
-        held *= np.searchsorted(np.sort(needed), candidates, side="right") / (len(needed) + 1)
-    enough = np.flatnonzero(held >= level - 1e-12)
-    found = candidates[enough[0]] if enough.size else 1.0
-    return float(max(level, min(found, (number - 1) / number)))
+        coverage *= np.searchsorted(np.sort(needed), candidates, side="right") / (len(needed) + 1)
+    enough = np.flatnonzero(coverage >= level - 1e-12)
+    smallest = candidates[enough[0]] if enough.size else 1.0
+    return float(max(level, min(smallest, (number - 1) / number)))
 
 
 def level_of_independent(level: float, number: int) -> float:
@@ -56,8 +56,8 @@ def level_of_independent(level: float, number: int) -> float:
 
 def draws_for(level: float, *, beyond: int, least: int) -> int:
     """How many draws, a power of two, leave some beyond either end of an interval of a level; up to `DRAWS_MAX`."""
-    wanted = 2 ** math.ceil(math.log2(2 * beyond / (1 - level)))
-    return int(min(max(wanted, least), DRAWS_MAX))
+    number = 2 ** math.ceil(math.log2(2 * beyond / (1 - level)))
+    return int(min(max(number, least), DRAWS_MAX))
 
 
 def levels_needed(draws: FloatArray) -> FloatArray:
@@ -72,12 +72,12 @@ def levels_needed(draws: FloatArray) -> FloatArray:
     needed = np.zeros(draws.shape[1])
     for of_figure in draws:
         order = np.argsort(of_figure)
-        known = order[: len(order) - int(np.isnan(of_figure).sum())]
-        if 2 * len(known) < len(order):
+        defined = order[: len(order) - int(np.isnan(of_figure).sum())]
+        if 2 * len(defined) < len(order):
             continue
-        at_most, at_least = _at_most(of_figure[known]), _at_most(-of_figure[known[::-1]])[::-1]
+        at_most, at_least = _at_most(of_figure[defined]), _at_most(-of_figure[defined[::-1]])[::-1]
         outside = np.minimum(at_most, at_least) - 1
-        needed[known] = np.maximum(needed[known], 1 - 2 * outside / len(known))
+        needed[defined] = np.maximum(needed[defined], 1 - 2 * outside / len(defined))
     return needed
 
 
@@ -85,8 +85,8 @@ def levels_of_errors(errors: FloatArray) -> FloatArray:
     """The same from draws of the figures' errors, shape (F, M), if those are as likely above zero as below."""
     needed = np.zeros(errors.shape[1])
     for of_figure in np.abs(errors):
-        held = np.searchsorted(np.sort(of_figure), of_figure, side="right")
-        needed = np.maximum(needed, held / errors.shape[1])
+        ranks = np.searchsorted(np.sort(of_figure), of_figure, side="right")
+        needed = np.maximum(needed, ranks / errors.shape[1])
     return needed
 
 

@@ -37,9 +37,9 @@ class SizeRule:
         Raises:
             EstimationRefused: It is neither a whole number of people nor a share between 0 and 100 %.
         """
-        found = _TEXT.fullmatch(text.strip())
-        if found is not None:
-            number, of_all = Fraction(found["number"]), bool(found["percent"])
+        match = _TEXT.fullmatch(text.strip())
+        if match is not None:
+            number, of_all = Fraction(match["number"]), bool(match["percent"])
             if 0 < number < 100 if of_all else number >= 1 and number.denominator == 1:
                 return cls(number / 100 if of_all else number, of_all)
         raise EstimationRefused(

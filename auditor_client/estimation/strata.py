@@ -62,14 +62,14 @@ def estimate_strata(
         ValueError: Threshold or level out of range.
     """
     check_question(threshold, level)
-    if not measured or len({one.groups for of_stratum in measured for one in of_stratum}) != 1:
+    if not measured or len({measurement.groups for of_stratum in measured for measurement in of_stratum}) != 1:
         raise EstimationRefused("The strata describe different groups: they cannot be compared.")
     posteriors = _posteriors(measured, level, drawing)
     of_each = level_of_independent(level, len(measured))
     together = replace(drawing, number=draws_for(of_each, beyond=IN_TAIL, least=drawing.number))
     return StrataFigures(
         together=tuple(_worst(of_stratum, threshold) for of_stratum in _posteriors(measured, of_each, together)),
-        every=_worst([one for of_stratum in posteriors for one in of_stratum], threshold),
+        every=_worst([posterior for of_stratum in posteriors for posterior in of_stratum], threshold),
         standardised=tuple(_standardised(of_rate, threshold, reference) for of_rate in zip(*posteriors, strict=True)),
     )
 
@@ -84,8 +84,8 @@ def _posteriors(measured: Sequence[Sequence[Measurement]], level: float, drawing
     shuffled = replace(drawing, edition=replace(drawing.edition, shuffled=True))
     return [
         [
-            Posterior.of(one, level, shuffled.at(drawing.seed + len(of_stratum) * stratum + index))
-            for index, one in enumerate(of_stratum)
+            Posterior.of(measurement, level, shuffled.at(drawing.seed + len(of_stratum) * stratum + index))
+            for index, measurement in enumerate(of_stratum)
         ]
         for stratum, of_stratum in enumerate(measured)
     ]
@@ -97,17 +97,17 @@ def _standardised(
     """Each group's rate with everybody's mix of the strata in which the answers show people of every group."""
     first = posteriors[0]
     groups, level = first.groups, first.level
-    kept = [posterior for posterior in posteriors if not _may_lack_a_group(posterior)]
+    usable = [posterior for posterior in posteriors if not _may_lack_a_group(posterior)]
     left_out = tuple(index for index, posterior in enumerate(posteriors) if _may_lack_a_group(posterior))
-    if not kept:
+    if not usable:
         none = undefined(level)
         return StandardisedFigures(
             ratio=none, difference=none, threshold=threshold, strata_left_out=left_out, ratio_kind=first.ratio_kind,
             groups=tuple(StandardisedRate(group, none) for group in groups), weights=(),
         )  # fmt: skip
-    weights = [_weights([posterior.draws_by_prior[prior] for posterior in kept]) for prior in range(2)]
+    weights = [_weights([posterior.draws_by_prior[prior] for posterior in usable]) for prior in range(2)]
     flat, pooled = (
-        _mixed([posterior.rates[prior] for posterior in kept], of_prior) for prior, of_prior in enumerate(weights)
+        _mixed([posterior.rates[prior] for posterior in usable], of_prior) for prior, of_prior in enumerate(weights)
     )
     kind = first.ratio_kind
     ratio, difference = worst_of_kind(kind, [[flat], [pooled]], [], range(len(groups)), level)
@@ -134,7 +134,7 @@ def _may_lack_a_group(posterior: Posterior) -> bool:
 
 def _weights(strata: Sequence[DrawsWithBoundaryCases]) -> FloatArray:
     """Each stratum's share of everybody, shape (S, M)."""
-    sizes = np.stack([drawn.draws.size[0].sum(axis=0) for drawn in strata])
+    sizes = np.stack([draws.draws.size[0].sum(axis=0) for draws in strata])
     weights: FloatArray = sizes / sizes.sum(axis=0)
     return weights
 

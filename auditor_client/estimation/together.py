@@ -93,13 +93,13 @@ def level_of_report(
 
     figures = FIGURES_A_GROUP * sum(len(measurement.groups) for measurement in measurements)
     for number in (draws_at(level_of_independent(level, figures)), DRAWS_MAX):
-        drawn = replace(drawing, number=number)
-        posteriors = [Posterior.of(measured, level, drawn) for measured in measurements]
-        found = level_together(
+        full_drawing = replace(drawing, number=number)
+        posteriors = [Posterior.of(measured, level, full_drawing) for measured in measurements]
+        each_level = level_together(
             [*(needed_by(posterior, reference, rule) for posterior in posteriors), *of_others], level
         )
-        if found is not None:
-            return found
+        if each_level is not None:
+            return each_level
     raise EstimationRefused(TOO_MANY)
 
 
@@ -113,9 +113,9 @@ def level_together(needed: Sequence[NeededByPrior], level: float) -> float | Non
 
     None where they are so many that the draws do not show it.
     """
-    found = max(simultaneous_level(of_prior, level) for of_prior in zip(*needed, strict=True))
+    each_level = max(simultaneous_level(of_prior, level) for of_prior in zip(*needed, strict=True))
     draws = max(len(of_prior) for both in needed for of_prior in both)
-    return found if found <= 1 - 2 * BEYOND_MIN / draws else None
+    return each_level if each_level <= 1 - 2 * BEYOND_MIN / draws else None
 
 
 def needed_by(posterior: Posterior, reference: Group | None, rule: SizeRule | None = None) -> NeededByPrior:
@@ -163,8 +163,8 @@ def _extremes(rates: RateDraws) -> Iterator[FloatArray]:
         return
     yield np.stack(rates.extremes())
     lowest, highest = (np.where(np.isnan(rates.rates), end, rates.rates) for end in (np.inf, -np.inf))
-    drawn = np.stack([lowest.argmin(axis=0), highest.argmax(axis=0)])
-    found, times = np.unique(drawn, axis=1, return_counts=True)
-    for first, second in found[:, np.argsort(-times)[:PAIRS_MAX]].T:
+    pair_draws = np.stack([lowest.argmin(axis=0), highest.argmax(axis=0)])
+    different, times = np.unique(pair_draws, axis=1, return_counts=True)
+    for first, second in different[:, np.argsort(-times)[:PAIRS_MAX]].T:
         pair = rates.pairs(np.array([first]), np.array([second]))
         yield from (pair.ratios, pair.differences)
