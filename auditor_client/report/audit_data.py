@@ -111,7 +111,7 @@ def audit_data(finding: Finding) -> AuditData:
     warnings = [
         *few_warning(finding),
         *model_warnings(finding),
-        *(one for made in finding.estimates.values() for one in made.warnings),
+        *(warning for estimate in finding.estimates.values() for warning in estimate.warnings),
     ]
     return AuditData(
         subject=subject(finding.question),
@@ -139,7 +139,7 @@ def audit_data(finding: Finding) -> AuditData:
         impact=tuple(
             (
                 said("By {columns}", columns=listed(words.columns(columns))),
-                tuple(impact_row(words.group(columns, one.group), one) for one in ratios),
+                tuple(impact_row(words.group(columns, impact.group), impact) for impact in ratios),
             )
             for columns, ratios in _impact_ratios(finding).items()
         ),

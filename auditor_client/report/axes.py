@@ -39,8 +39,8 @@ class Mark:
     @property
     def outer(self) -> float:
         """The end of everything that is drawn, on the side that the bar goes to: its text stands beyond it."""
-        drawn = [end for end in (self.value, self.low, self.high, self.wide_low, self.wide_high) if end is not None]
-        return min([self.zero, *drawn]) if self.falls else max([self.zero, *drawn])
+        ends = [end for end in (self.value, self.low, self.high, self.wide_low, self.wide_high) if end is not None]
+        return min([self.zero, *ends]) if self.falls else max([self.zero, *ends])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,8 @@ class RatioAxis:
     @property
     def ticks(self) -> tuple[Tick, ...]:
         """A tick at either end and at some round ratios."""
-        return tuple(Tick(self.position(one) or 0.0, "∞" if math.isinf(one) else plain(one)) for one in self.labelled)
+        texts = {number: "∞" if math.isinf(number) else plain(number) for number in self.labelled}
+        return tuple(Tick(self.position(number) or 0.0, text) for number, text in texts.items())
 
     def position(self, value: float | None) -> float | None:
         """Return where a ratio lies."""

@@ -152,7 +152,7 @@ def chain_data(finding: Finding) -> ChainData | None:
             )
             for index in range(len(figures.groups))
         ),
-        comparisons=tuple(_comparison(finding, figures, one, names) for one in figures.comparisons),
+        comparisons=tuple(_comparison(finding, figures, comparison, names) for comparison in figures.comparisons),
         contradicting=""
         if figures.contradicting is None
         else said(
@@ -208,10 +208,10 @@ def _stage(figures: "ChainFigures", axis: LinearAxis, name: str, number: int, gr
 
 
 def _comparison(
-    finding: Finding, figures: "ChainFigures", one: "ChainComparison", names: Sequence[str]
+    finding: Finding, figures: "ChainFigures", comparison: "ChainComparison", names: Sequence[str]
 ) -> ComparisonTable:
-    group, reference = figures.groups.index(one.group), figures.groups.index(figures.reference)
-    contributions, total = shown_contributions(one)
+    group, reference = figures.groups.index(comparison.group), figures.groups.index(figures.reference)
+    contributions, total = shown_contributions(comparison)
     rows = tuple(
         StepRow(
             name,
@@ -219,11 +219,11 @@ def _comparison(
             *_ratio(step.chain),
             contribution,
             _contribution_interval(step.contribution),
-            number == one.decisive,
+            number == comparison.decisive,
         )
-        for number, (name, step, contribution) in enumerate(zip(names, one.steps, contributions, strict=True))
+        for number, (name, step, contribution) in enumerate(zip(names, comparison.steps, contributions, strict=True))
     )
-    chain, last = one.steps[-1].chain, figures.steps[-1]
+    chain, last = comparison.steps[-1].chain, figures.steps[-1]
     words = {
         "group": _quoted(finding, group),
         "reference": _quoted(finding, reference),
@@ -241,29 +241,29 @@ def _comparison(
         words["reference"],
         rows,
         total,
-        _contribution_interval(one.log_ratio),
+        _contribution_interval(comparison.log_ratio),
         said(_sentence(chain), **words),
-        _cause(one, names, words),
+        _cause(comparison, names, words),
     )
 
 
-def _cause(one: "ChainComparison", names: Sequence[str], words: dict[str, str]) -> str:
+def _cause(comparison: "ChainComparison", names: Sequence[str], words: dict[str, str]) -> str:
     """Return which step makes the difference, if the figures carry that."""
-    chain = one.steps[-1].chain
+    chain = comparison.steps[-1].chain
     if not _has_ends(chain) or chain.low <= 0:
         return ""
     if chain.low <= 1 <= chain.high:
         return said(_SAME, stage=names[-1])
-    if one.decisive is None:
-        moving = [name for name, step in zip(names, one.steps, strict=True) if _moves(step.ratio, chain)]
+    if comparison.decisive is None:
+        moving = [name for name, step in zip(names, comparison.steps, strict=True) if _moves(step.ratio, chain)]
         way = _MORE_OFTEN if chain.low > 1 else _LESS_OFTEN
         return said(way, **{**words, "stages": listed(moving)}) if moving else said(_NO_STEP)
-    ratio = one.steps[one.decisive].ratio
+    ratio = comparison.steps[comparison.decisive].ratio
     return said(
         _DECISIVE,
         **{
             **words,
-            "stage": names[one.decisive],
+            "stage": names[comparison.decisive],
             "ratio": _times(ratio.value),
             "interval": interval_text(ratio, _times),
         },

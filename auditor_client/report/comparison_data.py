@@ -133,7 +133,7 @@ def _headline(
     by_difference = filled(rows[1], change.difference, _DIFFERENCE, _OPEN_DIFFERENCE)
     # Both figures: the ratio may move where the difference does not, if the second model refuses more people of all.
     figures = (by_ratio, by_difference) if metric in BOTH else (by_difference, by_ratio)
-    few = dict.fromkeys(one for finding in audits for one in few_sentence(finding))
+    few = dict.fromkeys(sentence for finding in audits for sentence in few_sentence(finding))
     return joined([changed, *figures, *few])
 
 
@@ -197,8 +197,8 @@ def _name(finding: Finding) -> str:
         digest=model_digest(finding.model),
     )
     exact = audited.name if audited.made_already else model
-    named = [finding.about.model_name, None if provenance is None else provenance.description, exact]
-    return joined([part for part in named if part], ", ")
+    candidates = [finding.about.model_name, None if provenance is None else provenance.description, exact]
+    return joined([part for part in candidates if part], ", ")
 
 
 def _joint(first: Finding, second: Finding) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def subject_facts(question: Question, about: About = NOTHING) -> tuple[Fact, ...
         ),
         Fact(said("Compared by"), listed(sensitive_words(question))),
         *([Fact(said("Within"), listed(scope))] if scope else []),
-        *(Fact(said("Within each value of"), question.words.column(one.column)) for one in question.strata[:1]),
+        *(Fact(said("Within each value of"), question.words.column(stratum.column)) for stratum in question.strata[:1]),
         *([Fact(said("Compared with"), joined(group_words(question, reference), ", "))] if reference else []),
         *([Fact(said("Group totals"), totals)] if totals else []),
     )

@@ -160,15 +160,16 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
         unknown=unknown_section(finding, metric),
         reference=() if reference is None else group_words(finding.question, reference),
         comparisons=tuple(
-            _compared_row(group_words(finding.question, one.group), one)
-            for one in (parities[0][1].comparisons if metric != ODDS else ())
+            _compared_row(group_words(finding.question, comparison.group), comparison)
+            for comparison in (parities[0][1].comparisons if metric != ODDS else ())
         ),
     )
 
 
-def _compared_row(group: tuple[str, ...], one: GroupComparison) -> ComparedRow:
-    of_ratio, of_difference = interval_text(one.ratio, ratio), interval_text(one.difference, points)
-    return ComparedRow(group, known(one.ratio, ratio), of_ratio, known(one.difference, points), of_difference)
+def _compared_row(group: tuple[str, ...], comparison: GroupComparison) -> ComparedRow:
+    of_ratio, of_difference = interval_text(comparison.ratio, ratio), interval_text(comparison.difference, points)
+    ratio_text, difference_text = known(comparison.ratio, ratio), known(comparison.difference, points)
+    return ComparedRow(group, ratio_text, of_ratio, difference_text, of_difference)
 
 
 def rate_table(question: Inquiry, outcome: Outcome, rate: Rate, parity: ParityEstimate) -> RateTable:
@@ -227,10 +228,10 @@ def _group_row(values: tuple[str, ...], group: GroupEstimate, axis: LinearAxis, 
 def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> RatioPicture:
     kind, threshold = estimate.ratio_kind, estimate.threshold
     bar, axis = None if threshold is None else ratio_threshold(kind, threshold), ratio_axis(kind)
-    shown, interval = known(estimate.ratio, partial(ratio, apart_from=bar)), headlines.ratio_interval(finding, estimate)
+    value, interval = known(estimate.ratio, partial(ratio, apart_from=bar)), headlines.ratio_interval(finding, estimate)
     line = said("from 1 to infinity") if kind.adverse else said("from 0 to 1")
     return RatioPicture(
-        value=shown,
+        value=value,
         mark=axis.mark(estimate.ratio, estimate.population_ratio),
         ticks=axis.ticks,
         threshold=None if bar is None else axis.position(bar),
@@ -239,9 +240,9 @@ def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> Ra
         verdict=_shown_verdict(estimate),
         alternative=joined(
             [
-                said("The ratio on a line {line}: {ratio}, {interval}.", line=line, ratio=shown, interval=interval)
+                said("The ratio on a line {line}: {ratio}, {interval}.", line=line, ratio=value, interval=interval)
                 if interval
-                else said("The ratio on a line {line}: {ratio}.", line=line, ratio=shown),
+                else said("The ratio on a line {line}: {ratio}.", line=line, ratio=value),
                 *([] if bar is None else [said("The threshold is at {threshold}.", threshold=plain(bar))]),
             ]
         ),

@@ -32,8 +32,8 @@ _CHANGES: Final[Mapping[str, str]] = {
 
 def scope_words(question: Inquiry) -> tuple[str, ...]:
     """The conditions of the scope that was asked for, one for each column: "age is at least 18"."""
-    asked = tuple(predicate for predicate in question.scope if predicate not in question.source.decided)
-    return tuple(map(str, question.words.rule(Rule(all_of=asked))))
+    predicates = tuple(predicate for predicate in question.scope if predicate not in question.source.decided)
+    return tuple(map(str, question.words.rule(Rule(all_of=predicates))))
 
 
 def group_words(question: Inquiry, group: Group) -> tuple[str, ...]:

@@ -85,8 +85,9 @@ Kept = Sequence[tuple[TrainingNote, KeptAnswer[TrainingRelease]]]
 def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Sequence[KeptWatch] = ()) -> HistoryData:
     """Audits in their order; what an answer cost stands once, where it is read first. And what watches said last."""
     releases: dict[str, Release | TrainingRelease] = {finding.release.id: finding.release for finding in findings}
-    releases |= {kept.release.id: kept.release for _, kept in trainings}
-    keys = {key.id: key.public_key for key in (*(one.key for one in findings), *(kept.key for _, kept in trainings))}
+    releases |= {answer.release.id: answer.release for _, answer in trainings}
+    used_keys = (*(finding.key for finding in findings), *(answer.key for _, answer in trainings))
+    keys = {key.id: key.public_key for key in used_keys}
     rows: list[HistoryRow] = []
     listed_already: set[str] = set()
     for finding in findings:
@@ -96,13 +97,13 @@ def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Seq
             rows.append(_row(finding, metric, estimate, cost))
             listed_already.add(finding.release.id)
     trained = []
-    for note, kept in trainings:
-        again = kept.release.id in listed_already
-        audits = dict.fromkeys(one.receipt.stem[:12] for one in findings if one.model.file == note.model)
-        cost = said("the same answer") if again else charge_words(kept.release)
-        trained.append(_training_row(note, kept, tuple(audits), cost))
-        listed_already.add(kept.release.id)
-    watched = tuple(watch_fact(one) for one in watches)
+    for note, answer in trainings:
+        again = answer.release.id in listed_already
+        audits = dict.fromkeys(finding.receipt.stem[:12] for finding in findings if finding.model.file == note.model)
+        cost = said("the same answer") if again else charge_words(answer.release)
+        trained.append(_training_row(note, answer, tuple(audits), cost))
+        listed_already.add(answer.release.id)
+    watched = tuple(watch_fact(watch) for watch in watches)
     if not releases:
         return HistoryData(watched, ())
     spent = losses_words(release.charge for release in releases.values())
@@ -126,9 +127,9 @@ def _words(note: TrainingNote) -> DatasetWords:
 
 
 def _training_row(
-    note: TrainingNote, kept: KeptAnswer[TrainingRelease], audits: tuple[str, ...], cost: str
+    note: TrainingNote, answer: KeptAnswer[TrainingRelease], audits: tuple[str, ...], cost: str
 ) -> TrainingRow:
-    release, words = kept.release, _words(note)
+    release, words = answer.release, _words(note)
     training = release.training
     return TrainingRow(
         when=f"{release.created.astimezone(UTC):%Y-%m-%d %H:%M}",
@@ -140,7 +141,7 @@ def _training_row(
         wanted=plain(note.ratio) if training.algorithm.name in PROMISING else said("none promised"),
         model=note.model.removeprefix("sha256:")[:12],
         audits=", ".join(audits),
-        receipt=kept.receipt.stem[:12],
+        receipt=answer.receipt.stem[:12],
         cost=cost,
     )
 
@@ -193,8 +194,10 @@ def _metric(finding: Finding, metric: str, estimate: MetricEstimate) -> str:
     """A metric; of how many answers if of several, and how many groups its figures are about if not all of them."""
     title, number, answers = METRIC_WORDS[metric].title, len(finding.question.groups), len(finding.stored.answers)
     if finding.reading.looks is not None:
-        most = len(finding.reading.looks.amounts)
-        title = said("{metric}, interim look {number} of at most {most}", metric=title, number=finding.look, most=most)
+        maximum = len(finding.reading.looks.amounts)
+        title = said(
+            "{metric}, interim look {number} of at most {most}", metric=title, number=finding.look, most=maximum
+        )
     elif answers > 1:
         title = said("{metric}, from {answers} answers", metric=title, answers=answers)
     unknown = () if estimate.unknown is None else estimate.unknown.groups

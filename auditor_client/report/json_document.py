@@ -119,7 +119,7 @@ def _source(question: Question) -> dict[str, Any]:
     if not source.columns and source.provenance is None:
         return {}
     return {
-        "columns": {held.column.name: held.id for held in source.columns},
+        "columns": {derived.column.name: derived.id for derived in source.columns},
         "provenance": None if source.provenance is None else _provenance(source.provenance),
     }
 
@@ -129,8 +129,8 @@ _OF_SOME_MODELS: Final = ("rehearsal_of", "inputs", "fractional")
 
 def _provenance(read: Provenance) -> dict[str, Any]:
     """Return how a model was read; what is said of some models only is left out of the others."""
-    given = asdict(read)
-    return {name: value for name, value in given.items() if name not in _OF_SOME_MODELS or value not in (None, ())}
+    fields = asdict(read)
+    return {name: value for name, value in fields.items() if name not in _OF_SOME_MODELS or value not in (None, ())}
 
 
 def _direct_use(finding: Finding, form: str) -> dict[str, Any]:
@@ -145,8 +145,8 @@ def _known_totals(question: Question) -> dict[str, Any]:
     if totals is None:
         return {}
     people = [
-        {"group": list(group), "least": least, "most": most}
-        for group, (least, most) in zip(question.groups, totals.people, strict=True)
+        {"group": list(group), "least": low, "most": high}
+        for group, (low, high) in zip(question.groups, totals.people, strict=True)
     ]
     return {"group_totals": {"source": totals.source, "groups": people}}
 
@@ -172,32 +172,32 @@ def _strata(finding: Finding, form: str) -> dict[str, Any]:
             metric: {
                 "strata": [
                     {
-                        "value": one.stratum.value,
+                        "value": figures.stratum.value,
                         "all_of": [
-                            predicate.model_dump(mode="json", exclude_none=True) for predicate in one.stratum.all_of
+                            predicate.model_dump(mode="json", exclude_none=True) for predicate in figures.stratum.all_of
                         ],
-                        "verdict": one.verdict.value,
-                        "estimate": estimate_document(one.estimate, form),
+                        "verdict": figures.verdict.value,
+                        "estimate": estimate_document(figures.estimate, form),
                         "together": None
-                        if one.together is None
-                        else _members(one.together, form, *_FIGURES, "threshold"),
+                        if figures.together is None
+                        else _members(figures.together, form, *_FIGURES, "threshold"),
                     }
-                    for one in found.strata
+                    for figures in parity.strata
                 ],
                 "every": None
-                if found.every is None
-                else {"verdict": found.every.verdict.value, **_members(found.every, form, *_FIGURES, "threshold")},
+                if parity.every is None
+                else {"verdict": parity.every.verdict.value, **_members(parity.every, form, *_FIGURES, "threshold")},
                 "standardised": [
                     {
-                        "verdict": one.verdict.value,
+                        "verdict": figures.verdict.value,
                         **_members(
-                            one, form, "ratio", "difference", "groups", "weights", "strata_left_out", "comparisons"
+                            figures, form, "ratio", "difference", "groups", "weights", "strata_left_out", "comparisons"
                         ),
                     }
-                    for one in found.standardised
+                    for figures in parity.standardised
                 ],
             }
-            for metric, found in finding.by_stratum.items()
+            for metric, parity in finding.by_stratum.items()
         },
     }
 
@@ -294,7 +294,7 @@ def history_document(
                 "created": finding.release.created.isoformat(),
                 "release": finding.release.id,
                 **({} if finding.release.plan.refines is None else {"refines": finding.release.plan.refines}),
-                **({"joined": [one.release.id for one in finding.stored.others]} if finding.stored.others else {}),
+                **({"joined": [other.release.id for other in finding.stored.others]} if finding.stored.others else {}),
                 "dataset": finding.release.dataset,
                 "version": finding.release.version,
                 "sensitive": list(finding.plan.sensitive),
@@ -312,24 +312,24 @@ def history_document(
         ],
         "trainings": [
             {
-                "created": kept.release.created.isoformat(),
-                "release": kept.release.id,
-                "dataset": kept.release.dataset,
-                "version": kept.release.version,
-                "algorithm": kept.release.training.algorithm.name,
-                "label": kept.release.training.label,
-                "sensitive": list(kept.release.training.sensitive),
+                "created": answer.release.created.isoformat(),
+                "release": answer.release.id,
+                "dataset": answer.release.dataset,
+                "version": answer.release.version,
+                "algorithm": answer.release.training.algorithm.name,
+                "label": answer.release.training.label,
+                "sensitive": list(answer.release.training.sensitive),
                 "ratio": note.ratio,
                 "model_file": note.model,
-                "receipt": kept.receipt.name,
-                "key": kept.release.key,
-                "charge": kept.release.charge.document(),
+                "receipt": answer.receipt.name,
+                "key": answer.release.key,
+                "charge": answer.release.charge.document(),
             }
-            for note, kept in trainings
+            for note, answer in trainings
         ],
         "unreadable": unreadable,
         **(
-            {"watches": [watch_document(one, current=None, pending=None, due=None) for one in watches]}
+            {"watches": [watch_document(watch, current=None, pending=None, due=None) for watch in watches]}
             if watches
             else {}
         ),

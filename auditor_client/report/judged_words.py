@@ -34,10 +34,10 @@ _OTHERS: Final[Mapping[Verdict, str]] = {
 def judged_sentences(finding: Finding, metric: str) -> tuple[str, ...]:
     """All that is said of a metric; nothing where its figures are about all groups, and the others would be too."""
     estimate = finding.estimates[metric]
-    named = estimate if estimate.rule is not None else estimate.other
-    if named is None or named.rule is None:
+    judged = estimate if estimate.rule is not None else estimate.other
+    if judged is None or judged.rule is None:
         return ()
-    return tuple(_sentences(finding, metric, estimate, named, named.rule))
+    return tuple(_sentences(finding, metric, estimate, judged, judged.rule))
 
 
 def judged_fact(rule: SizeRule) -> str:
@@ -90,4 +90,4 @@ def _left_out(question: Inquiry, metric: str, estimate: MetricEstimate, group: G
 
 
 def _of_group(parity: ParityEstimate, group: Group) -> GroupEstimate:
-    return next(one for one in parity.groups if one.group == group)
+    return next(figures for figures in parity.groups if figures.group == group)

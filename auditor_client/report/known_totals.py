@@ -52,12 +52,12 @@ def totals_words(question: Question) -> str:
 
 
 def _group_total(group: str, people: Range) -> str:
-    least, most = people
-    if least == most:
-        return said("{group} {people}", group=group, people=whole(least))
-    if most is None:
-        return said("{group} {least} or more", group=group, least=whole(least))
-    return said("{group} {least} to {most}", group=group, least=whole(least), most=whole(most))
+    low, high = people
+    if low == high:
+        return said("{group} {people}", group=group, people=whole(low))
+    if high is None:
+        return said("{group} {least} or more", group=group, least=whole(low))
+    return said("{group} {least} to {most}", group=group, least=whole(low), most=whole(high))
 
 
 def trusted_totals(question: Question) -> tuple[str, ...]:
@@ -77,5 +77,5 @@ def knowing_rows(
     knowing: Mapping[Knowledge, Expectation], question: Question, *, supported: bool
 ) -> tuple[KnowingRow, ...]:
     """A row for each kind of knowledge, the least first."""
-    given = Knowledge(supports=supported, totals=question.request.known_totals is not None)
-    return tuple(KnowingRow(KNOWING[known], expected, known == given) for known, expected in knowing.items())
+    own = Knowledge(supports=supported, totals=question.request.known_totals is not None)
+    return tuple(KnowingRow(KNOWING[knowledge], expected, knowledge == own) for knowledge, expected in knowing.items())

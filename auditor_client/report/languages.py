@@ -100,12 +100,12 @@ class Language:
 
 def _catalogue(code: str) -> dict[str, tuple[str, ...]]:
     content = files(__package__).joinpath("catalogues", f"{code}.po").read_bytes()
-    found: dict[str, tuple[str, ...]] = {}
+    texts: dict[str, tuple[str, ...]] = {}
     for message in read_po(BytesIO(content), locale=code):
         if message.id and message.string and not message.fuzzy:
-            one, *_ = _texts(message.id)
-            found[one] = _texts(message.string)
-    return found
+            first_text, *_ = _texts(message.id)
+            texts[first_text] = _texts(message.string)
+    return texts
 
 
 def _texts(text: str | Sequence[str]) -> tuple[str, ...]:

@@ -102,8 +102,8 @@ def mending_data(mended: Mended) -> MendingData:
     question = mended.finding.question
     in_ratio = partial(ratio, apart_from=mended.wanted)
     bars = tuple(
-        RatioBar(name, known(one, in_ratio), interval_text(one, in_ratio), _RATIOS.mark(one))
-        for name, one in ((said("Before"), mended.ratio_before), (said("After"), mended.ratio))
+        RatioBar(name, known(estimate, in_ratio), interval_text(estimate, in_ratio), _RATIOS.mark(estimate))
+        for name, estimate in ((said("Before"), mended.ratio_before), (said("After"), mended.ratio))
     )
     return MendingData(
         met=mended.met,
@@ -136,8 +136,8 @@ def mending_data(mended: Mended) -> MendingData:
 def model_description(mended: Mended) -> str:
     """Return what reports say of the relabelled tree's file: what it was mended from."""
     provenance, digest = mended.finding.question.source.provenance, model_digest(mended.finding.model)
-    named = mended.finding.about.model_name or (None if provenance is None else provenance.description)
-    before = f"model {digest}" if named is None else f"{named[:100]}, model {digest}"
+    name = mended.finding.about.model_name or (None if provenance is None else provenance.description)
+    before = f"model {digest}" if name is None else f"{name[:100]}, model {digest}"
     number = len(mended.changes)
     marked = of_rehearsal(mended.finding.release)
     return f"{marked}a tree mended from {before}: {number} {'leaf' if number == 1 else 'leaves'} changed"
@@ -169,7 +169,7 @@ def _explanation(mended: Mended) -> str:
 
 
 def _accuracy(before: Estimate, after: Estimate) -> MendedFigure:
-    texts = [text for one in (before, after) for text in (known(one, percent), interval_text(one, percent))]
+    texts = [text for share in (before, after) for text in (known(share, percent), interval_text(share, percent))]
     return MendedFigure(said("Accuracy"), *texts)
 
 
@@ -179,5 +179,5 @@ def _change(mended: Mended, change: LeafChange) -> ChangeLine:
         before=change.before,
         after=change.after,
         cost=signed(figure(change.cost)),
-        people=tuple((whole(one.value), interval_text(one, whole)) for one in change.people),
+        people=tuple((whole(estimate.value), interval_text(estimate, whole)) for estimate in change.people),
     )

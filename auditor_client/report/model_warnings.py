@@ -19,11 +19,11 @@ def model_warnings(finding: Finding) -> Iterator[str]:
     if subject(question).made_already:
         return
     alike = [
-        said("“{group}”", group=joined(group_words(question, one.group), ", "))
+        said("“{group}”", group=joined(group_words(question, group.group), ", "))
         for estimate in finding.estimates.values()
         if isinstance(estimate, ParityEstimate)
-        for one in estimate.groups
-        if _alike(one.rate)
+        for group in estimate.groups
+        if _alike(group.rate)
     ]
     if alike:
         yield said(

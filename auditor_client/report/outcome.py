@@ -61,9 +61,9 @@ def outcome(question: Inquiry, about: About = NOTHING) -> Outcome:
     decision, other = (_decisions(question, favourable=favourable) for favourable in (True, False))
     name, means = _words(question, decision)
     word = about.favourable_word
-    shown = name if word is None else said("the decision “{decision}”", decision=word)
+    text = name if word is None else said("the decision “{decision}”", decision=word)
     label = "" if question.label is None or not question.labelled else question.words.column(question.label.name)
-    return Outcome(shown, means, decision, other, _adverse(question, other, shown), word, label)
+    return Outcome(text, means, decision, other, _adverse(question, other, text), word, label)
 
 
 def _words(question: Inquiry, decision: str) -> tuple[str, str]:

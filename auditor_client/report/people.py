@@ -45,7 +45,7 @@ def few_people(finding: Finding) -> str:
     group is shown to have anybody, or all groups together have less than a twentieth of the people in the register.
     """
     counted, question = _people(finding), finding.question
-    linked = {held.column.name for held in question.source.columns if held.score is None}
+    linked = {derived.column.name for derived in question.source.columns if derived.score is None}
     if counted is None or not linked & {predicate.column for predicate in question.source.decided}:
         return ""
     public = (question.dataset.metadata or DatasetMetadata()).people
@@ -80,8 +80,8 @@ class _People:
 def _people(finding: Finding) -> _People | None:
     """The people of all groups together; None where the answers do not tell it of every group."""
     rates = [rate for metric in finding.metrics for rate in RATES[metric]]
-    rate = next((one for one in rates if one in OF_EVERYBODY), rates[0])
-    metric = next(one for one in finding.metrics if rate in RATES[one])
+    rate = next((candidate for candidate in rates if candidate in OF_EVERYBODY), rates[0])
+    metric = next(candidate for candidate in finding.metrics if rate in RATES[candidate])
     sizes = [group.size for group in parity_of(finding.estimates[metric], rate).groups]
     total = sum(size.value for size in sizes)
     if not math.isfinite(total):

@@ -266,12 +266,13 @@ def _counted(noise: Noise, quote: Quote) -> Noise:
 
 
 def _supposed(forecast: Forecast) -> str:
-    others = forecast.other_people
-    if others is None:
+    by_people = forecast.other_people
+    if by_people is None:
         return ""
     sentences = [said(_UNKNOWN, people=whole(forecast.assumption.supposed_people))]
     sentences += [
-        said(_WOULD_BE, people=whole(people), width=width_words(expected.width)) for people, expected in others.items()
+        said(_WOULD_BE, people=whole(people), width=width_words(expected.width))
+        for people, expected in by_people.items()
     ]
     if forecast.rules_from is not None:
         sentences.append(said(_RULES_FROM, people=whole(forecast.rules_from)))

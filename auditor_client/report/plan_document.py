@@ -43,8 +43,8 @@ def plan_document(
             {**figures_document(chance, *_CHANCE), "standard_error": chance.error} for chance in forecast.chances
         ],
         "knowing": [
-            {"supports": known.supports, "group_totals": known.totals, **_expected(expected)}
-            for known, expected in forecast.knowing.items()
+            {"supports": knowledge.supports, "group_totals": knowledge.totals, **_expected(expected)}
+            for knowledge, expected in forecast.knowing.items()
         ],
         **_looks_forecast(forecast),
         **_strata_forecast(forecast),
@@ -65,12 +65,12 @@ def plan_document(
     }
 
 
-def _capacity(found: Capacity | None) -> dict[str, Any]:
+def _capacity(capacity: Capacity | None) -> dict[str, Any]:
     """Return how many audits of this width fit under what is left; left out where that is no question."""
-    if found is None:
+    if capacity is None:
         return {}
-    other = {} if found.other is None else {found.other[0]: found.other[1]}
-    return {"audits_that_fit": {"asked": found.asked, **other}}
+    other = {} if capacity.other is None else {capacity.other[0]: capacity.other[1]}
+    return {"audits_that_fit": {"asked": capacity.asked, **other}}
 
 
 def _looks_forecast(forecast: Forecast) -> dict[str, Any]:
@@ -107,5 +107,5 @@ def _joined_forecast(forecast: Forecast) -> dict[str, Any]:
 
 
 def _expected(expectation: Expectation) -> dict[str, Any]:
-    found = figures_document(expectation, "width", "error", "undecided")
-    return {"strategy": expectation.strategy, **expectation.amount, **found}
+    document = figures_document(expectation, "width", "error", "undecided")
+    return {"strategy": expectation.strategy, **expectation.amount, **document}

@@ -124,12 +124,12 @@ def noise_words(noise: Noise) -> str:
             "exponential of scale {scale} within 0 to {upper}: {off}",
             scale=plain(noise.scale, 4), upper=whole(noise.upper), off=_off_by(reach),
         )  # fmt: skip
-    kept = [
+    probabilities = [
         said("{column} with {chance}", column=value.column, chance=decimal(value.probability)) for value in noise.kept
     ]
     return said(
         "none: everybody’s own value was kept ({kept}) or replaced by another before the holder got it",
-        kept=listed(kept),
+        kept=listed(probabilities),
     )
 
 
@@ -407,7 +407,7 @@ def _threshold_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
     thresholds = {metric: estimate.threshold for metric, estimate in result.both_outcomes} or {
         result.metrics[0]: result.threshold
     }
-    named = {metric: threshold for metric, threshold in thresholds.items() if threshold is not None}
+    defined = {metric: threshold for metric, threshold in thresholds.items() if threshold is not None}
     return (
         Paragraph(
             said("Meets, fails, undecided"),
@@ -417,11 +417,11 @@ def _threshold_paragraphs(result: Finding, level: str) -> tuple[Paragraph, ...]:
                 "privacy noise is too large for a verdict. “Undecided” does not clear anybody and does not accuse "
                 "anybody. The same request returns the same answer. Only a larger ε, or a second draw, which is "
                 "charged, adds information.",
-                rule=listed((threshold_name(threshold, metric) for metric, threshold in named.items()), "or"),
+                rule=listed((threshold_name(threshold, metric) for metric, threshold in defined.items()), "or"),
                 level=level,
             ),
         ),
-        *(_threshold_paragraph(threshold, metric) for metric, threshold in named.items()),
+        *(_threshold_paragraph(threshold, metric) for metric, threshold in defined.items()),
     )
 
 
@@ -476,7 +476,7 @@ def _privacy_paragraph(result: Finding) -> Paragraph:
     release, dataset = result.release, result.question.dataset
     as_they_are = any(isinstance(batch.noise, RandomisedResponseNoise) for batch in release.batches)
     reported = {name: dataset.table.by_name[name] for name in result.plan.sensitive} if as_they_are else {}
-    meant = meaning(dataset.relation, release.loss, reported)
+    sentences = meaning(dataset.relation, release.loss, reported)
     return Paragraph(
         said("Privacy"),
         joined(
@@ -485,7 +485,7 @@ def _privacy_paragraph(result: Finding) -> Paragraph:
                     "This says how much the holder’s answer can change what anybody concludes about one person, "
                     "even somebody who knows the records of all others."
                 ),
-                *statements(meant).all,
+                *statements(sentences).all,
                 said(
                     "The losses of several audits of the same people add up. The holder’s ledger records the sum "
                     "of the charges."

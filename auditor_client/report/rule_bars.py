@@ -140,9 +140,10 @@ def rule_bars(finding: Finding) -> RuleBars | None:
 def _people(question: Inquiry, name: str) -> str:
     """Return whom of a rule's people a cell counts, where they are counted label by label, or by strata."""
     name, stratum = stratum_of(name, question)
-    found = (words for value, words in _LABELLED.items() if question.labelled and name.endswith(f", {value.value}"))
+    labels = _LABELLED.items() if question.labelled else ()
+    words_of_label = (words for value, words in labels if name.endswith(f", {value.value}"))
     of_stratum = [] if stratum is None else [question.words.value(stratum.column, stratum.value)]
-    return joined([*of_stratum, *itertools.islice(found, 1)], ", ")
+    return joined([*of_stratum, *itertools.islice(words_of_label, 1)], ", ")
 
 
 def _flips(finding: Finding, rate: Rate, now: float) -> tuple[Flip, ...]:
@@ -191,7 +192,7 @@ def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, seco
             "The noise is as large as the share of every single rule: the answer does not show which rules cause "
             "the disparity."
         )
-    top, others = clear[0], len(clear) - 1
+    top, other_count = clear[0], len(clear) - 1
     share, gap = shares.ranking[bars.index(top)].share.value, shares.difference.value
     widens = not share * gap < 0
     contributes = said(
@@ -203,10 +204,10 @@ def _conclusion(shares: Attribution, bars: tuple[RuleBar, ...], first: str, seco
         if widens and 0 < share / (gap or math.inf) <= 1
         else "",
     )
-    if not others:
+    if not other_count:
         return contributes
     more = said_of(
-        others,
+        other_count,
         "One more of the rules shown differs clearly from zero.",
         "{number} more of the rules shown differ clearly from zero.",
     )

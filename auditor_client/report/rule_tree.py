@@ -66,8 +66,8 @@ def _branches(
     for left, rule in paths:
         taken.setdefault(left[0], []).append((left, rule))
     nodes = [_node(ways, words, bars) for ways in taken.values()]
-    known = [node for node in nodes if node is not None]
-    return tuple(known) if len(known) == len(nodes) else None
+    present = [node for node in nodes if node is not None]
+    return tuple(present) if len(present) == len(nodes) else None
 
 
 def _node(ways: Sequence[Path], words: DatasetWords, bars: Mapping[str, tuple[LeafBar, ...]]) -> TreeNode | None:
@@ -78,11 +78,11 @@ def _node(ways: Sequence[Path], words: DatasetWords, bars: Mapping[str, tuple[Le
             break
         length += 1
     conditions = words.rule(Rule(all_of=first[:length]))
-    rest = [(left[length:], rule) for left, rule in ways]
-    if len(rest) == 1 and not rest[0][0]:
-        leaf = rest[0][1].leaf
+    remainder = [(left[length:], rule) for left, rule in ways]
+    if len(remainder) == 1 and not remainder[0][0]:
+        leaf = remainder[0][1].leaf
         return TreeNode(conditions, (), leaf.decision, leaf.favourable, bars.get(leaf.id, ()))
-    children = _branches(rest, words, bars)
+    children = _branches(remainder, words, bars)
     return None if children is None else TreeNode(conditions, children)
 
 

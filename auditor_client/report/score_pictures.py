@@ -214,15 +214,15 @@ def _threshold_row(edge: float, parity: ParityEstimate, *, chosen: bool) -> Thre
     )
 
 
-def impact_row(group: tuple[str, ...], one: "ImpactRatio") -> ImpactRow:
+def impact_row(group: tuple[str, ...], impact: "ImpactRatio") -> ImpactRow:
     """One group of a table of impact ratios, by what people read of it."""
     return ImpactRow(
         joined(group, ", "),
-        whole(one.size.value),
-        known(one.rate, percent),
-        interval_text(one.rate, percent),
-        known(one.ratio, ratio),
-        interval_text(one.ratio, ratio),
+        whole(impact.size.value),
+        known(impact.rate, percent),
+        interval_text(impact.rate, percent),
+        known(impact.ratio, ratio),
+        interval_text(impact.ratio, ratio),
     )
 
 
@@ -238,10 +238,10 @@ def _auc_row(name: str, auc: Estimate) -> tuple[str, str, str]:
 def _ratio_picture(curve: "ThresholdCurve", threshold: float, level: str) -> CurvePicture:
     xs = _positions(len(curve.thresholds))
     ratios = [parity.ratio for parity in curve.parities]
-    drawn = [(x, one) for x, one in zip(xs, ratios, strict=True) if one.defined]
-    region = [(x, one.high) for x, one in drawn] + [(x, one.low) for x, one in reversed(drawn)]
+    points = [(x, estimate) for x, estimate in zip(xs, ratios, strict=True) if estimate.defined]
+    region = [(x, estimate.high) for x, estimate in points] + [(x, estimate.low) for x, estimate in reversed(points)]
     return CurvePicture(
-        lines=(PictureLine(said("Ratio"), _points((x, one.value) for x, one in drawn if one.known)),),
+        lines=(PictureLine(said("Ratio"), _points((x, estimate.value) for x, estimate in points if estimate.known)),),
         region=PictureLine(said("Interval"), _points(region)),
         reference=_height(threshold),
         x_ticks=_ticks(list(map(value_words, curve.thresholds))),

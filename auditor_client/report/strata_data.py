@@ -153,19 +153,19 @@ def stratum_name(finding: Finding, stratum: Stratum) -> str:
     return finding.question.words.value(stratum.column, stratum.value)
 
 
-def _section(finding: Finding, metric: str, found: ConditionalParity) -> StrataSection:
+def _section(finding: Finding, metric: str, parity: ConditionalParity) -> StrataSection:
     threshold, outcome = finding.reading.threshold_of(metric), outcome_of(finding)
     kind = RATES[metric][0].ratio_kind
-    tables = zip(RATES[metric], found.standardised, strict=False)
+    tables = zip(RATES[metric], parity.standardised, strict=False)
     return StrataSection(
         title=METRIC_WORDS[metric].title,
         within=METRIC_WORDS[metric].within,
-        conclusion="" if found.every is None else _conclusion(finding, metric, found.every),
-        rows=tuple(_row(finding, metric, one) for one in found.strata),
+        conclusion="" if parity.every is None else _conclusion(finding, metric, parity.every),
+        rows=tuple(_row(finding, metric, stratum) for stratum in parity.strata),
         ticks=ratio_axis(kind, narrow=True).ticks,
         threshold=None if threshold is None else ratio_axis(kind).position(ratio_threshold(kind, threshold)),
         threshold_text="" if threshold is None else said("threshold"),
-        standardised=tuple(_standardised(finding, found, rate_words(rate, outcome), one) for rate, one in tables),
+        standardised=tuple(_standardised(finding, parity, rate_words(rate, outcome), table) for rate, table in tables),
         rate_ticks=_RATES.ticks,
     )
 
@@ -193,8 +193,8 @@ def _bar(figures: JudgedFigures) -> float | None:
     return None if figures.threshold is None else ratio_threshold(figures.ratio_kind, figures.threshold)
 
 
-def _row(finding: Finding, metric: str, found: StratumFigures) -> StratumRow:
-    estimate, together, outcome = found.estimate, found.together, outcome_of(finding)
+def _row(finding: Finding, metric: str, stratum_figures: StratumFigures) -> StratumRow:
+    estimate, together, outcome = stratum_figures.estimate, stratum_figures.together, outcome_of(finding)
 
     axis = ratio_axis(estimate.ratio_kind)
 
@@ -202,23 +202,23 @@ def _row(finding: Finding, metric: str, found: StratumFigures) -> StratumRow:
         return ratio(number, apart_from=_bar(estimate))
 
     return StratumRow(
-        name=stratum_name(finding, found.stratum),
+        name=stratum_name(finding, stratum_figures.stratum),
         ratio=known(estimate.ratio, ratio_words),
         mark=axis.mark(estimate.ratio, None if together is None else together.ratio),
         interval=interval_text(estimate.ratio, ratio_words),
         together="" if together is None else interval_text(together.ratio, ratio_words),
         difference=known(estimate.difference, points),
         differences_together="" if together is None else interval_text(together.difference, points),
-        verdict=found.verdict.value if estimate.ratio.defined else "undefined",
+        verdict=stratum_figures.verdict.value if estimate.ratio.defined else "undefined",
         rates=tuple(rate_table(finding.question, outcome, rate, parity_of(estimate, rate)) for rate in RATES[metric]),
     )
 
 
 def _standardised(
-    finding: Finding, found: ConditionalParity, words: RateWords, figures: StandardisedFigures
+    finding: Finding, parity: ConditionalParity, words: RateWords, figures: StandardisedFigures
 ) -> StandardisedTable:
-    ordered = sorted(figures.groups, key=lambda one: -one.rate.value if one.rate.defined else math.inf)
-    left_out = [said("“{column}”", column=stratum_name(finding, one)) for one in found.left_out(figures)]
+    ordered = sorted(figures.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf)
+    left_out = [said("“{column}”", column=stratum_name(finding, stratum)) for stratum in parity.left_out(figures)]
     return StandardisedTable(
         words=words,
         conclusion=_same_mix(finding, words, figures),
@@ -231,12 +231,12 @@ def _standardised(
         ),
         rows=tuple(
             StandardisedRow(
-                values=group_words(finding.question, one.group),
-                rate=known(one.rate, percent),
-                interval=interval_text(one.rate, percent),
-                mark=_RATES.mark(one.rate),
+                values=group_words(finding.question, group_rate.group),
+                rate=known(group_rate.rate, percent),
+                interval=interval_text(group_rate.rate, percent),
+                mark=_RATES.mark(group_rate.rate),
             )
-            for one in ordered
+            for group_rate in ordered
             if figures.weights
         ),
     )

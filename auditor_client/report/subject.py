@@ -56,14 +56,14 @@ def subject(question: Question) -> Subject:
     if question.request.chain is not None:
         return _of_chain(question)
     if source.score is None and not source.columns:
-        name, kind, given = (
+        name, kind, remark = (
             said("the tree"),
             said("Fairness audit of a decision tree"),
             said("A decision tree, given as it is."),
         )
     else:
-        name, kind, given = said("the model"), said("Fairness audit of a model"), said("A model, given as it is.")
-    sentence = given if source.provenance is None else provenance_words(source.provenance)
+        name, kind, remark = said("the model"), said("Fairness audit of a model"), said("A model, given as it is.")
+    sentence = remark if source.provenance is None else provenance_words(source.provenance)
     about = said("of {name} as it was read, not about what was decided in practice", name=name)
     return Subject(name, kind, sentence, about)
 
@@ -101,9 +101,9 @@ def provenance_words(read: Provenance) -> str:
     """Return what was read, what it was compared with, and how its inputs were named, as sentences."""
     if not read.inputs:
         return _read_words(read)
-    named = [f"{column} ← {own}" for column, own in read.inputs]
-    shown = [*named[:_INPUTS_SHOWN], *(["…"] if len(named) > _INPUTS_SHOWN else [])]
-    return joined([_read_words(read), said(_NAMED_INPUTS, inputs=", ".join(shown))])
+    pairs = [f"{column} ← {own}" for column, own in read.inputs]
+    listed = [*pairs[:_INPUTS_SHOWN], *(["…"] if len(pairs) > _INPUTS_SHOWN else [])]
+    return joined([_read_words(read), said(_NAMED_INPUTS, inputs=", ".join(listed))])
 
 
 def _read_words(read: Provenance) -> str:

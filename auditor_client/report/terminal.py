@@ -60,7 +60,7 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         lines.append(f"  {figure.name}, {figure.definition}: {figure.value}{interval}")
         if figure.population:
             lines.append(f"    in the population: {figure.population}")
-    lines += [f"  {one}" for one in section.judged]
+    lines += [f"  {sentence}" for sentence in section.judged]
     if section.unknown is not None:
         lines += ["", "  People whose group is unknown, by the factor in odds by which they may differ:"]
         lines += [
@@ -94,12 +94,12 @@ def _strata_lines(data: StrataData) -> list[str]:
 
 def _chain_lines(chain: ChainData) -> list[str]:
     lines: list[str] = []
-    for one in chain.comparisons:
-        lines += ["", one.sentence, *([one.cause] if one.cause else [])]
+    for comparison in chain.comparisons:
+        lines += ["", comparison.sentence, *([comparison.cause] if comparison.cause else [])]
         width = max(map(len, chain.stages))
         lines += [
             f"  {row.name:<{width}}  {row.ratio:>6}  {f'({chain.level}: {row.interval})' if row.interval else ''}"
-            for row in one.rows
+            for row in comparison.rows
         ]
     for funnel in chain.funnels:
         lines += ["", f"  {funnel.group}: {funnel.people} ({funnel.people_interval})"]
@@ -158,7 +158,7 @@ def _rules_text(rules: tuple[tuple[Condition, ...], ...]) -> str:
 
 def plan_lines(plan: PlanData) -> list[str]:
     """A planned audit in a few lines."""
-    lines = [one for one in (plan.supposed, plan.headline, plan.strata, plan.joined) if one]
+    lines = [line for line in (plan.supposed, plan.headline, plan.strata, plan.joined) if line]
     lines += [*(f"{fact.term}: {fact.text}" for fact in plan.facts), "", plan.table_title]
     lines += [
         f"  {row.strategy:<8}  interval {row.width:>6.3f} wide  error {row.error:>6.3f}"

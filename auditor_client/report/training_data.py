@@ -276,15 +276,18 @@ def step_line(step: TrainingStep, *, by_group: bool) -> StepLine:
 def _bars(trained: Trained, tree: DecidedTree) -> tuple[RatioBar, ...]:
     in_ratio = partial(ratio, apart_from=trained.wanted)
     return tuple(
-        RatioBar(name, known(one, in_ratio), interval_text(one, in_ratio), _RATIOS.mark(one))
-        for name, one in ((said("As it learned to decide"), tree.ratio_learned), (said("As it is decided"), tree.ratio))
+        RatioBar(name, known(estimate, in_ratio), interval_text(estimate, in_ratio), _RATIOS.mark(estimate))
+        for name, estimate in (
+            (said("As it learned to decide"), tree.ratio_learned),
+            (said("As it is decided"), tree.ratio),
+        )
     )
 
 
 def _figures(tree: DecidedTree) -> tuple[TrainedFigure, ...]:
     return tuple(
-        TrainedFigure(name, known(one, percent), interval_text(one, percent))
-        for name, one in (
+        TrainedFigure(name, known(estimate, percent), interval_text(estimate, percent))
+        for name, estimate in (
             (said("If everybody were decided alike"), tree.accuracy_of_none),
             (said("As it learned to decide"), tree.accuracy_learned),
             (said("As it is decided"), tree.accuracy),
@@ -313,15 +316,15 @@ def _learned(trained: Trained) -> Iterator[LeafLine]:
 
 def _warnings(trained: Trained) -> Iterator[str]:
     """Say that the learner of a publication promises no parity, and what it does instead."""
-    asked = trained.release.training.algorithm
-    if asked.name in PROMISING:
+    algorithm = trained.release.training.algorithm
+    if algorithm.name in PROMISING:
         return
     yield said(
         "{algorithm} is a published learner. It does not promise a ratio of the groups’ rates and ignored the "
         "requested {wanted}. To train for a ratio, use fair_tree or fair_linear.",
-        algorithm=asked.name, wanted=plain(trained.wanted),
+        algorithm=algorithm.name, wanted=plain(trained.wanted),
     )  # fmt: skip
-    match asked:
+    match algorithm:
         case PrivateFairTree():
             yield said(
                 "In that method, fair means that people with nearly the same values are treated alike. The method "
@@ -335,7 +338,7 @@ def _warnings(trained: Trained) -> Iterator[str]:
                 "above the threshold may still differ much."
             )
         case PflrStar():
-            group = trained.groups[asked.lowered]
+            group = trained.groups[algorithm.lowered]
             yield said(
                 "In that method, fair means that the scores of {group} are lowered as far as they vary with the "
                 "group, whatever they would be otherwise. If this is the worse-off group, the method makes the "

@@ -57,5 +57,5 @@ def training_document(trained: Trained, audit: Finding | None, versions: Mapping
 
 
 def _accuracy(audit: Finding) -> dict[str, Any] | None:
-    found = audited_accuracy(audit)
-    return None if found is None else figures_document(found, "value", "low", "high", "level")
+    accuracy = audited_accuracy(audit)
+    return None if accuracy is None else figures_document(accuracy, "value", "low", "high", "level")

@@ -123,9 +123,9 @@ def watch_document(kept: KeptWatch, *, current: int | None, pending: int | None,
         "verdict": release.watch.verdict, "charge": release.charge.document(),
         "changed_at": answers[-1].version if kept.has_changed else None,
         "answers": [
-            {"version": one.version, "created": one.created.isoformat(), "changed": one.watch_answer.changed,
-             "release": one.id}
-            for one in answers
+            {"version": answer.version, "created": answer.created.isoformat(), "changed": answer.watch_answer.changed,
+             "release": answer.id}
+            for answer in answers
         ],
         "not_answered": [
             {"first": gap.first, "last": gap.last, "reason": gap.reason}

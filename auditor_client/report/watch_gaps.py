@@ -73,35 +73,35 @@ def gaps(watch: KeptWatch, *, current: int | None, pending: int | None) -> tuple
         pending: The version that is to be answered.
     """
     spoken = sorted(
-        [Gap(one.watch_skip.first, one.watch_skip.last, one.watch_skip.reason, one.created) for one in watch.skips]
-        + [Gap(one.version, one.version, _ANSWERED) for one in watch.answers],
+        [Gap(skip.watch_skip.first, skip.watch_skip.last, skip.watch_skip.reason, skip.created) for skip in watch.skips]
+        + [Gap(answer.version, answer.version, _ANSWERED) for answer in watch.answers],
         key=lambda gap: gap.first,
     )
-    found, following = list[Gap](), watch.release.version
-    for one in spoken:
-        if one.first > following:
-            found.append(Gap(following, one.first - 1))
-        if one.reason is not _ANSWERED:
-            found.append(one)
-        following = one.last + 1
+    spans, following = list[Gap](), watch.release.version
+    for gap in spoken:
+        if gap.first > following:
+            spans.append(Gap(following, gap.first - 1))
+        if gap.reason is not _ANSWERED:
+            spans.append(gap)
+        following = gap.last + 1
     last = following - 1 if watch.has_changed or current is None else current - (pending == current)
     if following <= last:
-        ended = found[-1].reason if found and found[-1].reason == _RESTORED else None
-        found.append(Gap(following, last, ended))
-    return tuple(found)
+        ended = spans[-1].reason if spans and spans[-1].reason == _RESTORED else None
+        spans.append(Gap(following, last, ended))
+    return tuple(spans)
 
 
 _ANSWERED = "answered"
 
 
-def version_numbers(some: Sequence[Gap]) -> str:
+def version_numbers(spans: Sequence[Gap]) -> str:
     """The numbers of versions: "4, 5", "4 to 9, 12"."""
     ranges = list[tuple[int, int]]()
-    for one in some:
-        if ranges and ranges[-1][1] + 1 == one.first:
-            ranges[-1] = (ranges[-1][0], one.last)
+    for gap in spans:
+        if ranges and ranges[-1][1] + 1 == gap.first:
+            ranges[-1] = (ranges[-1][0], gap.last)
         else:
-            ranges.append((one.first, one.last))
+            ranges.append((gap.first, gap.last))
     return joined(map(_range, ranges), ", ")
 
 

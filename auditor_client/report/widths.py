@@ -116,5 +116,5 @@ def _curve(expected: Sequence[Expectation], marked: Loss, words: str) -> WidthCu
     )
 
 
-def _nano(asked: Loss) -> int:
-    return asked.epsilon_nano if asked.rho_nano is None else asked.rho_nano
+def _nano(loss: Loss) -> int:
+    return loss.epsilon_nano if loss.rho_nano is None else loss.rho_nano

@@ -86,7 +86,7 @@ WATCH_BUGS: Final = (
             Edit(
                 "auditor_client/report/watch_gaps.py",
                 "gaps",
-                "found.append(Gap(following, one.first - 1))",
+                "spans.append(Gap(following, gap.first - 1))",
                 "pass",
             ),
         ),
