@@ -22,7 +22,7 @@ from holder_service.records.person_keys import PersonSecret, join_hashes
 
 @dataclass(frozen=True, slots=True)
 class RecordFiles:
-    """Where a holder keeps what it loads, and what it makes of it.
+    """The folders in which a holder keeps what it loads, and what it makes of it.
 
     Attributes:
         records: Encoded records, a file for each version.
