@@ -96,7 +96,8 @@ def shared_register(
         noisy: Which holders add noise, as both have to.
     """
     register, halves = folder / "register.csv", (folder / "a.parquet", folder / "b.parquet")
-    lines = [f"p{number},{number},{'false' if first else 'true'}" for number, first in enumerate(groups)]
+    # A half is sorted by its keys, so these are of one length: person, row and cell have one number.
+    lines = [f"p{number:06},{number},{'false' if first else 'true'}" for number, first in enumerate(groups)]
     register.write_text("\n".join(["id,number,group", *lines]))
     split_register(Upload(register, "text/csv"), schema_of(1), *halves, records_max=PEOPLE)
     mechanism = LaplaceMechanism.calibrated(epsilon_nano=round(epsilon * NANO_PER_UNIT), sensitivity=1)

@@ -201,19 +201,23 @@ def _crossed(first: AuditResult, second: AuditResult) -> bool:
     return one.against == other.rules and other.against == one.rules
 
 
+def _by_itself(reading: Reading) -> Reading:
+    """The reading whose intervals hold one by one, about the same groups."""
+    return reading.model_copy(update={"joint": False, "unknown": "group"}) if reading.joint else reading
+
+
 def _of_the_same_groups(first: AuditResult, second: AuditResult) -> tuple[ParityEstimate, ParityEstimate]:
     """The first metric of both, without the groups that either of them leaves out for their size.
 
-    Each interval is for one figure, as those of the change are: also of audits whose own hold together.
+    Each interval is for one figure, as those of the change are: also of audits whose own hold together. There the
+    people whose group is unknown are a group, as in these audits.
     """
     metric, rate = first.metrics[0], RATES[first.metrics[0]][0]
     but = {*first.first.left_out, *second.first.left_out}
     estimates = (
         audit.first
         if but == set(audit.first.left_out) and not audit.reading.joint
-        else audit.reading.model_copy(update={"joint": False}).estimate(
-            metric, audit.counts, audit.question.reference, but
-        )
+        else _by_itself(audit.reading).estimate(metric, audit.counts, audit.question.reference, but)
         for audit in (first, second)
     )
     one, other = (parity_of(estimate, rate) for estimate in estimates)

@@ -48,7 +48,7 @@ def clear_errors() -> Iterator[None]:
     except (AuditorError, OSError) as error:
         fail(str(error))
     except KeyboardInterrupt:
-        _progress.print("Stopped. Repeat the command to get an answer that was already charged, at no further cost.")
+        _progress.print("Stopped. Repeat the command: what was charged is answered again at no cost.")
         raise typer.Exit(130) from None
     except typer.Exit:
         raise

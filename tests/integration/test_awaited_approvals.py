@@ -189,7 +189,7 @@ def test_looks_that_were_never_answered_can_be_settled_otherwise(officers: Offic
 @pytest.mark.slow
 def test_every_call_that_spends_waits(officers: Officers, tmp_path: Path) -> None:
     with officers.auditor() as auditor:
-        assert "must approve it" in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))
+        assert "has to approve it" in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))
         with pytest.raises(ApprovalAwaited) as trained:
             auditor.train("loans", epsilon="1", features=["age=30,50"])
         with pytest.raises(ApprovalAwaited) as compared:
@@ -204,7 +204,7 @@ def test_every_call_that_spends_waits(officers: Officers, tmp_path: Path) -> Non
         approve_all(officers)
         model = auditor.train("loans", epsilon="1", features=["age=30,50"])
         watch = auditor.watch(found, "1")
-        assert "must approve it" not in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))
+        assert "has to approve it" not in repr(auditor.plan_training("loans", epsilon="1", features=["age=30,50"]))
         states = [(one.kind, one.state) for one in auditor.approvals("loans")]
 
     kinds = [one.value.approval.kind for one in (trained, compared, watched)]

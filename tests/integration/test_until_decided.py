@@ -160,7 +160,7 @@ def test_reports_say_which_look_it_was_and_that_all_hold_together(accounts: Iter
         )
         assert said in found.summary()
         assert said in found.to_html()
-        assert "hold at 98.33 %" in found.to_html().replace("\N{NARROW NO-BREAK SPACE}", " ")
+        assert "have a level of 98.33 %" in found.to_html().replace("\N{NARROW NO-BREAK SPACE}", " ")
         assert found.to_document()["look"] == 3
         assert "look 2 of at most 3" in auditor.history().summary()
 

@@ -552,5 +552,5 @@ def test_an_interruption_is_clean(holder: SimulatedHolder, tmp_path: Path) -> No
     assert process.returncode == 130
     assert (out, err) == (
         "",
-        "Stopped. Repeat the command to get an answer that was already charged, at no further cost.\n",
+        "Stopped. Repeat the command: what was charged is answered again at no cost.\n",
     )
