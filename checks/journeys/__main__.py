@@ -1,8 +1,8 @@
-"""Goes the ways of five persons; `python -m checks.journeys [--pictures build/journeys]`, or `./run journeys`.
+"""Goes the ways of several persons; `python -m checks.journeys [--pictures build/journeys]`, or `./run journeys`.
 
-Builds the wheel, installs the holder and the auditor into two empty environments, and lets five persons do what the
-documentation says: each step is printed with what is seen, and the pictures of all pages are kept. Exits with 1 at the
-first step that shows something else than promised.
+Builds the wheel, installs the holder and the auditor into two empty environments, and lets data engineer, Excel user,
+auditor, developer, officer and director do what the documentation says: each step is printed with what is seen, and the
+pictures of all pages are kept. Exits with 1 at the first step that shows something else than promised.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from checks.journeys.operations import live_through_faults, provision, restore, review
 from checks.journeys.persons import audit, audit_decisions, give_account, program, read, set_up
 from checks.journeys.traveller import Stopped, Traveller
 from pafer_demo.holder_process import running_holder
@@ -33,7 +34,7 @@ def main() -> int:
         except Stopped as stopped:
             print(stopped)
             return 1
-    print(f"All five arrived after {time.monotonic() - began_s:.0f} s.")
+    print(f"All arrived after {time.monotonic() - began_s:.0f} s.")
     return 0
 
 
@@ -42,6 +43,8 @@ def _go(folder: Path, pictures: Path) -> None:
     engineer = _traveller("Data engineer", folder, wheel, "holder")
     excel_user = _traveller("Excel user", folder, wheel, "auditor")
     key = set_up(engineer)
+    engineer.does("makes a copy of the first day", "holder", "backup", "first-copy")
+    officer = provision(engineer)
     with (
         (folder / "holder.log").open("wb") as log,
         running_holder(engineer.environment, log=log, program=engineer.programs / "holder") as holder,
@@ -54,6 +57,9 @@ def _go(folder: Path, pictures: Path) -> None:
         developer.folder.mkdir()
         program(developer, holder.url)
     give_account(engineer, auditor.folder)
+    review(officer)
+    live_through_faults(engineer)
+    restore(engineer, auditor.folder / "receipts")
     read(Traveller("Director", folder, Path(os.devnull)), auditor.folder, pictures)
 
 
