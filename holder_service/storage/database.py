@@ -148,7 +148,7 @@ class Database:
     def _try_postgres(self) -> None:
         with self._engine.connect() as connection, connection.begin():
             if connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "on":
-                raise StoreUnavailable(StoreFault("read-only", "25006"), StoreAddress.of(self._engine.url))
+                raise self._unavailable(StoreFault("read-only", "25006"), "read-only transaction")
             connection.exec_driver_sql("SELECT pg_logical_emit_message(true, 'pafer', repeat('x', 4096))")
 
     def _try_sqlite(self) -> None:
@@ -163,7 +163,7 @@ class Database:
         except (OSError, sqlite3.Error) as error:
             fault = fault_of(error)
             if fault.reason != "busy":
-                raise StoreUnavailable(fault, StoreAddress.of(self._engine.url)) from None
+                raise self._unavailable(fault, type(error).__name__) from None
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -173,13 +173,20 @@ class Database:
         except (DBAPIError, PoolTimeout) as error:
             if isinstance(error, DataError | IntegrityError):
                 raise
-            # The driver's text may quote parameters, so the log has its class and a reason out of a closed list.
             fault = fault_of(error)
-            kind = type(getattr(error, "orig", error)).__name__
-            _log.error("store unavailable", extra={"error": kind, **fault.fields})
             if fault.reason in LASTING:
                 self._failed, self._failed_s = fault, time.monotonic()
-            raise StoreUnavailable(fault, StoreAddress.of(self._engine.url)) from None
+            raise self._unavailable(fault, type(getattr(error, "orig", error)).__name__) from None
+
+    def _unavailable(self, fault: StoreFault, error: str) -> StoreUnavailable:
+        """Write a fault into the log, and return the error to raise.
+
+        Args:
+            fault: A reason out of a closed list.
+            error: The class of the driver's error; its text may quote parameters.
+        """
+        _log.error("store unavailable", extra={"error": error, **fault.fields})
+        return StoreUnavailable(fault, StoreAddress.of(self._engine.url))
 
     def in_lane(self, job: Callable[[], T]) -> Future[T]:
         """Have something done after all that was queued before it, and before all that is queued after it."""

@@ -81,7 +81,9 @@ def test_a_full_database_is_a_full_disk(tmp_path: Path) -> None:
     store.require_no_failure()
 
 
-def test_a_small_write_finds_a_store_that_can_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_write_that_fails_is_named_and_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     store = Database(f"sqlite:///{tmp_path / 'holder.sqlite'}")
     store.try_writing()
 
@@ -92,6 +94,8 @@ def test_a_small_write_finds_a_store_that_can_only_be_read(tmp_path: Path, monke
     with pytest.raises(StoreUnavailable) as failed:
         store.try_writing()
     assert failed.value.fault.reason == "disk-full"
+    [record] = caplog.records
+    assert (record.message, vars(record)["reason"]) == ("store unavailable", "disk-full")
 
 
 def test_a_busy_store_passes_a_small_write(tmp_path: Path) -> None:
