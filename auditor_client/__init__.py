@@ -25,15 +25,8 @@ if TYPE_CHECKING:
     from auditor_client.audits.training import TrainingResult
     from auditor_client.audits.watching import WatchedVerdict
     from auditor_client.errors import ApprovalAwaited, AuditorError
-    from auditor_client.estimation.results import (
-        Attribution,
-        Comparison,
-        Estimate,
-        GroupEstimate,
-        OddsEstimate,
-        ParityEstimate,
-        Verdict,
-    )
+    from auditor_client.estimation.estimates import Estimate, Verdict
+    from auditor_client.estimation.results import Attribution, Comparison, GroupEstimate, OddsEstimate, ParityEstimate
     from auditor_client.exchange.receipts import ReceiptsReport
     from auditor_client.findings.reading import Reading
     from auditor_client.models.tree import Branch, DecisionRule, Leaf, Split, Tree
@@ -83,7 +76,7 @@ _MODULES: Final = {
     "Branch": "auditor_client.models.tree",
     "Comparison": "auditor_client.estimation.results",
     "DecisionRule": "auditor_client.models.tree",
-    "Estimate": "auditor_client.estimation.results",
+    "Estimate": "auditor_client.estimation.estimates",
     "FollowingAudit": "auditor_client.asking.training",
     "GroupEstimate": "auditor_client.estimation.results",
     "History": "auditor_client.audits.history",
@@ -101,7 +94,7 @@ _MODULES: Final = {
     "TrainingRequest": "auditor_client.asking.training",
     "TrainingResult": "auditor_client.audits.training",
     "Tree": "auditor_client.models.tree",
-    "Verdict": "auditor_client.estimation.results",
+    "Verdict": "auditor_client.estimation.estimates",
     "WatchedVerdict": "auditor_client.audits.watching",
 }
 """Where each name is. Its module is imported when it is first used, so that help and small commands start at once."""

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from auditor_client.asking.inquiry import EVERYBODY
 from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray, Supports
 from auditor_client.estimation.plug_in import Policy, plug_in_counts
-from auditor_client.estimation.results import Verdict
 from auditor_client.estimation.size_rule import SizeRule
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes

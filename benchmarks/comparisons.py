@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from auditor_client.asking.crossing import crossed_rules
 from auditor_client.estimation.comparison import change_of
 from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray
-from auditor_client.estimation.results import Estimate
 from auditor_client.models.tree import Branch, Leaf, Node, Tree
 from benchmarks.published_trees import PUBLISHED_TREES, PublishedTree
 from holder_service.domain.disjointness import disjoint_classes

@@ -27,9 +27,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.estimation.results import Estimate, Verdict
 from auditor_client.findings.looks import Looks
 from benchmarks.hundred_audits_page import Summary, picture, table, write
 from holder_service.mechanisms.sparse_vector import SparseVectorState

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.text import loss_words
 from shared.privacy.amounts import Loss
 

@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 
 from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import IntArray
-from auditor_client.estimation.results import Verdict
 from benchmarks.accuracy import published_cases
 from shared.privacy.amounts import parse_nano
 from testing.invented.registers import Register

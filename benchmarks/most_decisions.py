@@ -35,8 +35,8 @@ from typing import Final
 import numpy as np
 
 from auditor_client.estimation.drawing import EDITIONS
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Verdict
 from benchmarks.accuracy import EPSILONS, LEVEL, THRESHOLD, Case, grid_cases, published_cases
 from benchmarks.narrowest_intervals import REACH_SCALES, power, ranges_by_edition
 from holder_service.mechanisms.laplace import LaplaceMechanism

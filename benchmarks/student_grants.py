@@ -23,7 +23,8 @@ import numpy as np
 
 from auditor_client import Auditor, AuditResult
 from auditor_client.asking.request import ADVERSE
-from auditor_client.estimation.results import Estimate, ParityEstimate, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
+from auditor_client.estimation.results import ParityEstimate
 from benchmarks import student_grants_chain
 from benchmarks.student_grants_draws import faults_of_draws
 from benchmarks.student_grants_picture import Bar, picture

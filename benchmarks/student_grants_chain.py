@@ -23,8 +23,8 @@ from scipy import stats
 
 from auditor_client.estimation.chain_counts import ChainCounts
 from auditor_client.estimation.chain_figures import ChainFigures, chain_figures
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
-from auditor_client.estimation.results import Estimate
 from benchmarks.student_grants_draws import COVERAGE_MIN, FALSE_ALARM
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from pafer_demo.open_data import data_directory

@@ -10,9 +10,10 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.estimation.results import Estimate, RatioKind
+from auditor_client.estimation.results import RatioKind
 from holder_service.mechanisms.laplace import LaplaceMechanism
 from shared.contract.schema import Group
 from shared.privacy.amounts import format_nano, parse_nano

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 
 _STYLE: Final = (
     "svg{font:14px system-ui,sans-serif}.card{fill:#fff}text{fill:#1b2b3a}.soft{fill:#52616f}"

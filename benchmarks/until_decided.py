@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.estimation.many_releases import parity_ranges
 from auditor_client.estimation.measurements import IntArray
-from auditor_client.estimation.results import Estimate, Verdict
 from auditor_client.estimation.totals import CountedTotals
 from auditor_client.findings.looks import Looks
 from benchmarks.accuracy import Case, published_cases

@@ -56,12 +56,13 @@ from scipy import stats
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.attribution import attribute
 from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
-from auditor_client.estimation.results import Estimate, RatioKind
+from auditor_client.estimation.results import RatioKind
 from auditor_client.estimation.totals import CountedTotals
 from checks import coverage_of_chains, coverage_of_strata
 from checks.coverage_of_adverse import rare_register, true_adverse, wrong_verdict

@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from auditor_client.estimation.results import Estimate, JudgedFigures, RatioKind
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import JudgedFigures, RatioKind
 from testing.invented.registers import Register
 from testing.truths import is_wrong
 

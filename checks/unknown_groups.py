@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.estimation.results import RatioKind, Verdict
+from auditor_client.estimation.results import RatioKind
 from auditor_client.estimation.unknown_bounds import Bounds, Register, bounds
 from auditor_client.estimation.unknown_figures import SetEstimate
 from auditor_client.estimation.unknown_groups import unknown_people

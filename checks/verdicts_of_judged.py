@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from auditor_client.estimation.drawing import LATEST
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.many_releases import ParityRange, parity_ranges
-from auditor_client.estimation.results import Verdict
 from checks.coverage import BAR, CHANCE, LEVEL, Task, totals_of_releases
 from testing.invented.registers import Register, judged_register
 from testing.truths import holds, is_wrong

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
 
 ROUNDING: Final = 1e-12
 """How far beyond an end a truth may lie that was computed in another order."""

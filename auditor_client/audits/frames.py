@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of

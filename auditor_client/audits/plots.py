@@ -9,7 +9,8 @@ from matplotlib.ticker import PercentFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
+from auditor_client.estimation.results import GroupEstimate, ParityEstimate
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import parity_of

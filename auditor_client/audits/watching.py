@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from auditor_client.asking.request import PARITY, VERDICT, PrivacyAmount
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import AuditorError, HolderLied, QuestionRefused
-from auditor_client.estimation.results import Verdict
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.exchange.calls import parsed
 from auditor_client.exchange.charged import Exchange
 from auditor_client.exchange.client_kind import RequestContext

@@ -27,7 +27,7 @@ from auditor_client.cli.options import (
     Reaching,
 )
 from auditor_client.cli.output import an_auditor, clear_errors, require_writable, show
-from auditor_client.estimation.results import Verdict
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.exchange.receipts import Receipts
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import Reading

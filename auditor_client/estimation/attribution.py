@@ -19,12 +19,13 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases
+from auditor_client.estimation.estimates import Estimate, Unit
 from auditor_client.estimation.intervals import METHOD, quantile_estimate, undefined
 from auditor_client.estimation.judged_groups import judged_groups
 from auditor_client.estimation.measurements import Measurement, NoisyCounts, Supports
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, check_question
-from auditor_client.estimation.results import Attribution, Estimate, RuleShare, Unit
+from auditor_client.estimation.results import Attribution, RuleShare
 from auditor_client.estimation.rule_counts import RuleCounts, rule_counts, rule_noise
 from auditor_client.estimation.simultaneous import levels_needed
 from auditor_client.estimation.size_rule import SizeRule

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from auditor_client.estimation.results import Estimate, GroupEstimate, JudgedFigures
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import GroupEstimate, JudgedFigures
 from auditor_client.estimation.size_rule import SizeRule
 from shared.contract.schema import Group
 from shared.wire.wording import figure, joined, listed, said, said_of, signed

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import NoisyCounts
-from auditor_client.estimation.results import Estimate
 from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, Noise
 
 METHOD: Final = "count over estimated size"

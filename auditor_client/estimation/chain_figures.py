@@ -21,9 +21,9 @@ import numpy as np
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.chain_counts import ChainCounts, additive
 from auditor_client.estimation.drawing import DRAWING, Drawing
+from auditor_client.estimation.estimates import Estimate, Unit
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from auditor_client.estimation.results import Estimate, Unit
 from auditor_client.estimation.simultaneous import levels_needed, simultaneous_level
 from shared.contract.schema import Group
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from auditor_client.estimation.comparison import change_of
 from auditor_client.estimation.drawing import EDITIONS
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate, worst_parity
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate
 
 
 @dataclass(frozen=True, slots=True, eq=False)

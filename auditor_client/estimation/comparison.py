@@ -8,7 +8,8 @@ MOVER), which keeps what is asymmetric in them and rests on no further assumptio
 import math
 
 from auditor_client.estimation import caveats
-from auditor_client.estimation.results import Comparison, Estimate, ParityEstimate, ParityFigures
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import Comparison, ParityEstimate, ParityFigures
 
 
 def compare_estimates(

@@ -28,10 +28,11 @@ from auditor_client.estimation.changed_extremes import changes
 from auditor_client.estimation.comparison import compare_estimates, unchanged
 from auditor_client.estimation.crossed_measurements import CrossedMeasurement, Sides
 from auditor_client.estimation.drawing import DRAWING, Drawing
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import IntArray, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from auditor_client.estimation.results import Comparison, Estimate, ParityEstimate, ParityFigures
+from auditor_client.estimation.results import Comparison, ParityEstimate, ParityFigures
 from shared.privacy.noise import AdditiveNoise
 
 CELL_WEIGHTS: Final = (1.0, 0.1)

@@ -1,4 +1,4 @@
-"""One figure with its interval, what it counts in, and what it says about a threshold."""
+"""Estimates: a value that knows its interval, its level, its method and its unit (3-estimation §2)."""
 
 import math
 from dataclasses import dataclass, replace

@@ -8,11 +8,11 @@ may have it, and its interval holds that.
 from dataclasses import dataclass
 
 from auditor_client.estimation.drawing import DRAWING, Drawing
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.intervals import undefined
 from auditor_client.estimation.judged_groups import GROUPS_MIN, judged_groups
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.posterior import Posterior, group_estimates
-from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.size_rule import SizeRule
 from shared.contract.schema import Group
 

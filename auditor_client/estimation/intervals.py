@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.drawing import EDITIONS, LATEST, Edition
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.joint_ends import joint_end
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate
 
 Indices = NDArray[np.intp]
 Ends = tuple[float, float]

@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.intervals import RateDraws, undefined, worst_parity
 from auditor_client.estimation.local_model import Totals
-from auditor_client.estimation.results import Estimate
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.totals import BoolArray
 

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.estimates import Estimate, Unit
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
-from auditor_client.estimation.results import Estimate, Unit
 from shared.contract.schema import Group
 from shared.privacy.noise import AdditiveNoise
 

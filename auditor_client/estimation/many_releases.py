@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.judged_groups import judged_groups
 from auditor_client.estimation.local_model import Totals
 from auditor_client.estimation.outcomes import draws_of_outcome, inverted_of_outcome, worst_of_kind
-from auditor_client.estimation.results import Estimate, RatioKind
+from auditor_client.estimation.results import RatioKind
 from auditor_client.estimation.size_rule import SizeRule
 
 

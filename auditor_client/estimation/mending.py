@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds, LeafCounts
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate
 
 EXACT_MAX: Final = 12
 """Up to so many leaves all sets are looked at."""

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.intervals import METHOD, Ends, Indices, RateDraws, undefined
 from auditor_client.estimation.joint_ends import upper_ends
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate
 
 
 def pair_figures(

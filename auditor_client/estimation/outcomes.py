@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases, posterior_draws
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.inversion import inverted_rates
 from auditor_client.estimation.judged_groups import worst_figures
 from auditor_client.estimation.local_model import Totals
-from auditor_client.estimation.results import Estimate, RatioKind
+from auditor_client.estimation.results import RatioKind
 
 
 def draws_of_outcome(

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement, Supports
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
+from auditor_client.estimation.results import GroupEstimate, ParityEstimate
 from auditor_client.text import no_such
 from shared.wire.wording import figure, said
 

@@ -16,6 +16,7 @@ from auditor_client.errors import EstimationRefused
 from auditor_client.estimation import caveats
 from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases
+from auditor_client.estimation.estimates import Estimate, Unit
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate
 from auditor_client.estimation.judged_groups import judged_groups
@@ -31,14 +32,12 @@ from auditor_client.estimation.outcomes import (
 )
 from auditor_client.estimation.plausibility import check_known
 from auditor_client.estimation.results import (
-    Estimate,
     GroupComparison,
     GroupEstimate,
     JudgedFigures,
     NamedPair,
     ParityEstimate,
     RatioKind,
-    Unit,
     extremes_of,
 )
 from auditor_client.estimation.simultaneous import level_of_independent

@@ -1,16 +1,14 @@
-"""Estimates: a value that knows its interval, its level and its method (3-estimation §2)."""
+"""The figures of an audit: rates, ratios and differences of groups, each an estimate (3-estimation §2)."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from auditor_client.estimation.estimates import Estimate, Unit, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.unknown_figures import UnknownFigures
 from shared.contract.schema import Group
-
-__all__ = ["Estimate", "Unit", "Verdict"]  # what figures are made of is found here too
 
 
 class RatioKind(StrEnum):

@@ -17,12 +17,13 @@ import numpy as np
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.band_counts import BandCounts, Population
 from auditor_client.estimation.drawing import DRAWING, Drawing
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.intervals import quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior, check_question, judged_of, parity_of
-from auditor_client.estimation.results import Estimate, ParityEstimate, Verdict
+from auditor_client.estimation.results import ParityEstimate
 from auditor_client.estimation.score_levels import NOISE_DRAWS, auc_draws, level_of_sums, median_edge, noises
 from auditor_client.estimation.simultaneous import level_of_independent
 from auditor_client.estimation.size_rule import SizeRule

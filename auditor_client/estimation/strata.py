@@ -20,13 +20,13 @@ import numpy as np
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.drawing import DRAWING, EDITIONS, Drawing
 from auditor_client.estimation.draws import DrawsWithBoundaryCases
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.intervals import RateDraws, quantile_estimate, undefined
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.outcomes import against_of_kind, worst_of_kind
 from auditor_client.estimation.posterior import Posterior, check_question, worst_of
 from auditor_client.estimation.results import (
-    Estimate,
     GroupComparison,
     JudgedFigures,
     StandardisedFigures,

@@ -14,10 +14,10 @@ from functools import partial
 
 import numpy as np
 
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.fair_choice import is_shown, most_accurate
 from auditor_client.estimation.leaf_choices import BoolArray, ChoiceBounds, LeafCounts
 from auditor_client.estimation.mending import bearable_noise, change_costs, nearest
-from auditor_client.estimation.results import Estimate
 
 Search = Callable[[ChoiceBounds], tuple[BoolArray, bool] | None]
 """Finds decisions, shape (L,), and whether they are shown to meet the ratio or estimated to; None if it finds none."""

@@ -20,12 +20,13 @@ import numpy as np
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.draws import Draws, DrawsWithBoundaryCases
+from auditor_client.estimation.estimates import Estimate, Unit, Verdict
 from auditor_client.estimation.intervals import quantile_estimate
 from auditor_client.estimation.judged_groups import GROUPS_MIN
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import Posterior
-from auditor_client.estimation.results import Estimate, JudgedFigures, RatioKind, Unit, Verdict
+from auditor_client.estimation.results import JudgedFigures, RatioKind
 from auditor_client.estimation.unknown_bounds import Bounds, Register, bounds, missing_of_sizes
 from auditor_client.estimation.unknown_figures import (
     SHARE_MAX,

@@ -3,13 +3,8 @@
 from dataclasses import dataclass
 
 from auditor_client.asking.strata import Stratum
-from auditor_client.estimation.results import (
-    JudgedFigures,
-    OddsEstimate,
-    ParityEstimate,
-    StandardisedFigures,
-    Verdict,
-)
+from auditor_client.estimation.estimates import Verdict
+from auditor_client.estimation.results import JudgedFigures, OddsEstimate, ParityEstimate, StandardisedFigures
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.drawing import DRAWS
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import NoisyCounts
-from auditor_client.estimation.results import Estimate
 from auditor_client.findings.leaf_counts import epsilon_needed, ratio_if
 from auditor_client.findings.reading import Reading
 from auditor_client.models.bands import joined_rules

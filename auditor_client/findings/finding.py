@@ -12,7 +12,8 @@ from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import ODDS, PARITY
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Estimate, OddsEstimate, ParityEstimate, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
+from auditor_client.estimation.results import OddsEstimate, ParityEstimate
 from auditor_client.estimation.unknown_figures import OpenBecause
 from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.exchange.two_holders import joined_release

@@ -12,7 +12,8 @@ from auditor_client.asking.question import Question
 from auditor_client.asking.request import PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.drawing import DRAWS
-from auditor_client.estimation.results import Attribution, Estimate, OddsEstimate, ParityEstimate, RatioKind
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import Attribution, OddsEstimate, ParityEstimate, RatioKind
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.joined import read_answers

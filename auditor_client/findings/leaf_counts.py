@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from auditor_client.asking.inquiry import Inquiry, LeafRules
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.drawing import DRAWS
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.findings.answers import AskedCells, alternatives, answered_cells, merged_rows
 from auditor_client.findings.reading import Reading
 from shared.contract.schema import Group

@@ -11,7 +11,7 @@ from auditor_client.asking.inquiry import LeafRules
 from auditor_client.asking.question import Question, rules_digest
 from auditor_client.asking.request import PARITY, STABILITY
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.findings.answers import Rate, size_bounds
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.leaf_counts import epsilon_needed, leaves_of, ratio_if, read_leaves

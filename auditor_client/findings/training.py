@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.findings.decided_tree import DecidedTree, decided_tree, reached_leaves, rules_of
 from auditor_client.findings.finding import Finding

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from auditor_client.asking.request import ADVERSE, PARITY
 from auditor_client.errors import QuestionRefused
 from auditor_client.estimation.drawing import EDITIONS
-from auditor_client.estimation.results import OddsEstimate, ParityEstimate, Verdict
+from auditor_client.estimation.estimates import Verdict
+from auditor_client.estimation.results import OddsEstimate, ParityEstimate
 
 if TYPE_CHECKING:
     from auditor_client.asking.question import Question

@@ -13,7 +13,7 @@ import numpy as np
 from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.question import Question
 from auditor_client.estimation.drawing import Drawing
-from auditor_client.estimation.results import Verdict
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.unknown_figures import SetEstimate
 from auditor_client.estimation.unknown_groups import Layout, has_layout, unknown_people
 from auditor_client.findings.reading import Reading

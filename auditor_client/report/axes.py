@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from auditor_client.estimation.results import Estimate, RatioKind
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import RatioKind
 from auditor_client.report.formats import both_ends
 from shared.wire.wording import plain, said, signed
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.findings.finding import Finding
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text
 from auditor_client.report.formats import group_words, known, percent, scope_words, whole

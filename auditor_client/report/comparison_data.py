@@ -6,7 +6,8 @@ from datetime import UTC
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
-from auditor_client.estimation.results import Change, Comparison, Estimate
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import Change, Comparison
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.verdicts import BOTH
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text

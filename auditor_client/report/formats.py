@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from shared.contract.rules import Rule
 from shared.contract.schema import Group
 from shared.wire.wording import figure, said, with_decimals

@@ -10,14 +10,8 @@ from typing import Final
 
 from auditor_client.asking.request import ADVERSE, PARITY
 from auditor_client.estimation.caveats import least_size
-from auditor_client.estimation.results import (
-    Estimate,
-    GroupEstimate,
-    OddsEstimate,
-    ParityEstimate,
-    ParityFigures,
-    Verdict,
-)
+from auditor_client.estimation.estimates import Estimate, Verdict
+from auditor_client.estimation.results import GroupEstimate, OddsEstimate, ParityEstimate, ParityFigures
 from auditor_client.estimation.unknown_figures import OpenBecause
 from auditor_client.findings.answers import OF_EVERYBODY, RATES, Rate
 from auditor_client.findings.finding import Finding, MetricEstimate

@@ -8,7 +8,7 @@ from functools import partial
 
 from auditor_client.asking.training import PROMISING
 from auditor_client.dataset_words import DatasetWords
-from auditor_client.estimation.results import Verdict
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.exchange.receipts import KeptAnswer
 from auditor_client.findings.finding import Finding, MetricEstimate
 from auditor_client.findings.training_notes import TrainingNote

@@ -7,14 +7,8 @@ from typing import Any, Final
 
 from auditor_client.asking.question import Question
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import (
-    Attribution,
-    Comparison,
-    Estimate,
-    JudgedFigures,
-    OddsEstimate,
-    ParityEstimate,
-)
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import Attribution, Comparison, JudgedFigures, OddsEstimate, ParityEstimate
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.estimation.unknown_figures import UnknownFigures
 from auditor_client.exchange.receipts import KeptAnswer

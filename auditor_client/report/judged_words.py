@@ -5,7 +5,8 @@ from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry
 from auditor_client.estimation.caveats import least_size
-from auditor_client.estimation.results import GroupEstimate, JudgedFigures, ParityEstimate, Verdict
+from auditor_client.estimation.estimates import Verdict
+from auditor_client.estimation.results import GroupEstimate, JudgedFigures, ParityEstimate
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding, MetricEstimate

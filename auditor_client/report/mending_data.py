@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.findings.mending import LeafChange, Mended
 from auditor_client.findings.rehearsals import of_rehearsal
 from auditor_client.report.axes import LinearAxis, Mark, Tick, interval_text

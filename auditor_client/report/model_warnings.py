@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from auditor_client.estimation.results import Estimate, ParityEstimate
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import ParityEstimate
 from auditor_client.findings.finding import Finding
 from auditor_client.report.formats import group_words
 from auditor_client.report.subject import subject

@@ -7,7 +7,8 @@ from typing import Final
 
 from auditor_client.asking.request import ADVERSE, PARITY
 from auditor_client.estimation.cell_shares import noise_reach
-from auditor_client.estimation.results import Estimate, RatioKind
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import RatioKind
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.reading import Reading
 from auditor_client.report.formats import scope_words, threshold_percent, whole

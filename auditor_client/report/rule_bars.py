@@ -8,7 +8,8 @@ from typing import Final
 
 from auditor_client.asking.inquiry import Inquiry, LabelValue, leaf_of, stratum_of
 from auditor_client.errors import AuditorError
-from auditor_client.estimation.results import Attribution, ParityEstimate, Verdict
+from auditor_client.estimation.estimates import Verdict
+from auditor_client.estimation.results import Attribution, ParityEstimate
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import RULES_SHOWN_MAX, attribution, flipped, has_rules, leaf_names, parity_of

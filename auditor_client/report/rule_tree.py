@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from auditor_client.dataset_words import DatasetWords
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.insight import leaf_shares
 from auditor_client.models.tree import DecisionRule

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from auditor_client.estimation.results import Estimate, ParityEstimate
+from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.results import ParityEstimate
 from auditor_client.report.axes import LinearAxis, Tick, interval_text
 from auditor_client.report.formats import known, percent, ratio, threshold_percent, whole
 from auditor_client.rule_words import value_words

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Final
 
 from auditor_client.asking.strata import Stratum
-from auditor_client.estimation.results import JudgedFigures, StandardisedFigures, Verdict
+from auditor_client.estimation.estimates import Verdict
+from auditor_client.estimation.results import JudgedFigures, StandardisedFigures
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.conditional import ConditionalParity, StratumFigures
 from auditor_client.findings.finding import Finding

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from auditor_client.asking.training import PROMISING
-from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.findings.decided_tree import DecidedLeaf, DecidedTree
 from auditor_client.findings.finding import Finding
 from auditor_client.findings.rehearsals import of_rehearsal

@@ -18,7 +18,8 @@ from auditor_client.asking.request import (
     OPPORTUNITY,
     PARITY,
 )
-from auditor_client.estimation.results import Estimate, RatioKind, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
+from auditor_client.estimation.results import RatioKind
 from auditor_client.estimation.unknown_figures import FactorPoint, SetEstimate, TippingPoint, UnknownFigures
 from auditor_client.findings.answers import RATES
 from auditor_client.findings.finding import Finding, MetricEstimate

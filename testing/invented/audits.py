@@ -14,8 +14,9 @@ from auditor_client.asking.inquiry import ModelDigest
 from auditor_client.asking.question import Question
 from auditor_client.asking.request import PARITY, AuditRequest
 from auditor_client.audits.result import AuditResult
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
-from auditor_client.estimation.results import Estimate, GroupEstimate, ParityEstimate
+from auditor_client.estimation.results import GroupEstimate, ParityEstimate
 from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.estimation.chain_figures import ChainFigures
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import IntArray
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.results import Estimate
 from shared.contract.schema import Group
 
 _EPSILONS: Final = ("0.02", "0.05", "0.1", "0.3", "1")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from auditor_client import Auditor
-from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.models.tree import Tree
 from benchmarks.published_trees import PUBLISHED_TREES
 from pafer_demo.open_data import adult

@@ -9,7 +9,8 @@ import pytest
 
 from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, write_bundle
-from auditor_client.estimation.results import ParityEstimate, Verdict
+from auditor_client.estimation.estimates import Verdict
+from auditor_client.estimation.results import ParityEstimate
 from auditor_client.findings.conditional import StratumFigures
 from auditor_client.models.tree import Tree
 from testing.holders import TestedHolder

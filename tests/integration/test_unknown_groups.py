@@ -15,7 +15,7 @@ from auditor_client.audits.bundle import check_bundle, write_bundle
 from auditor_client.audits.history import stored_history
 from auditor_client.cli import app
 from auditor_client.errors import QuestionRefused
-from auditor_client.estimation.results import Verdict
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.unknown_bounds import bounds
 from auditor_client.estimation.unknown_figures import OpenBecause
 from checks.unknown_groups import ends_of, register_of

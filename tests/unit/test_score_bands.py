@@ -8,9 +8,9 @@ import pytest
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.impact import ImpactRatio, impact_ratios
 from auditor_client.estimation.measurements import IntArray, Measurement, NoisyCounts
-from auditor_client.estimation.results import Verdict
 from auditor_client.estimation.score_bands import ScoreEstimator
 from auditor_client.estimation.score_levels import level_of_sums
 from shared.privacy.noise import DiscreteGaussianNoise, DiscreteLaplaceNoise, ExponentialNoise, Noise

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditor_client.estimation.results import Estimate, Verdict
+from auditor_client.estimation.estimates import Estimate, Verdict
 from testing.truths import all_hold, holds, is_wrong, surely_holds, true_parity
 
 INTERVAL = Estimate(0.5, 0.4, 0.6, level=0.95, method="posterior")

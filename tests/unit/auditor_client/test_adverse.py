@@ -9,9 +9,10 @@ import pytest
 from auditor_client.asking.interventions import of_intervention
 from auditor_client.asking.request import ADVERSE, PARITY, AuditRequest
 from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.estimation.results import Estimate, ParityEstimate, RatioKind, Verdict
+from auditor_client.estimation.results import ParityEstimate, RatioKind
 from auditor_client.findings.verdicts import combined_verdict
 from shared.contract.metadata import ColumnWords, DatasetMetadata
 from shared.privacy.noise import DiscreteLaplaceNoise

@@ -18,7 +18,7 @@ from auditor_client.audits.frames import history_table
 from auditor_client.audits.result import AuditResult
 from auditor_client.audits.watching import watch_of
 from auditor_client.errors import HolderLied, ModelRefused, QuestionRefused
-from auditor_client.estimation.results import Verdict
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.exchange.columns import HeldColumn, OwnColumns
 from auditor_client.findings.about import About
 from auditor_client.findings.notes import Note, Notes

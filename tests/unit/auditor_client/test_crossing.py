@@ -10,9 +10,10 @@ from auditor_client.asking.question import crossed_questions
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.crossed_counts import CrossedCounts, changed_figures, compare_crossed
 from auditor_client.estimation.crossed_measurements import CrossedMeasurement, Sides
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.estimation.results import Change, Estimate
+from auditor_client.estimation.results import Change
 from auditor_client.models.tree import Tree
 from shared.privacy.noise import DiscreteLaplaceNoise, ExponentialNoise
 from testing.invented.measurements import measured

@@ -13,9 +13,9 @@ from auditor_client.asking.request import ODDS, OF_DECISIONS, OPPORTUNITY, PARIT
 from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.estimation.results import Estimate, Verdict
 from auditor_client.estimation.size_rule import SizeRule
 from auditor_client.findings.answers import RATES, Rate
 from auditor_client.findings.reading import Reading

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.impact import impact_ratios
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.joint_ends import upper_ends
@@ -16,7 +17,6 @@ from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.named_pair import pair_figures
 from auditor_client.estimation.odds import estimate_equalized_odds
 from auditor_client.estimation.posterior import Posterior, estimate_parity
-from auditor_client.estimation.results import Estimate
 from shared.contract.schema import Group
 from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.invented.registers import Register

@@ -7,12 +7,12 @@ import pytest
 
 from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.impact import impact_ratios
 from auditor_client.estimation.judged_groups import judged_groups
 from auditor_client.estimation.measurements import Measurement
 from auditor_client.estimation.odds import estimate_equalized_odds
 from auditor_client.estimation.posterior import estimate_parity, totals_of
-from auditor_client.estimation.results import Verdict
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
 from auditor_client.findings.reading import Reading
 from shared.privacy.noise import Noise

@@ -8,9 +8,9 @@ import pytest
 
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.drawing import EDITIONS, LATEST, Drawing, Edition
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.odds import estimate_equalized_odds
 from auditor_client.estimation.posterior import Posterior, estimate_parity
-from auditor_client.estimation.results import Verdict
 from shared.privacy.noise import Noise
 from testing.invented.measurements import EXPONENTIAL, GAUSSIAN, LAPLACE, REPORTS, measured
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.measurements import Supports
 from auditor_client.estimation.plug_in import (
     NEGATIVE_POLICIES,
@@ -19,7 +20,6 @@ from auditor_client.estimation.plug_in import (
     estimate_parity,
     plug_in_counts,
 )
-from auditor_client.estimation.results import Verdict
 from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.invented import measurements as invented_measurements
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.drawing import EDITIONS, Drawing
 from auditor_client.estimation.draws import pooled_rates, posterior_draws
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.intervals import RateDraws, worst_parity
 from auditor_client.estimation.likelihoods import AdditiveAnswers
 from auditor_client.estimation.measurements import ComplementKind, Measurement
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity, totals_of
 from auditor_client.estimation.priors import FlatPrior, PooledPrior
-from auditor_client.estimation.results import ParityEstimate, Verdict
+from auditor_client.estimation.results import ParityEstimate
 from auditor_client.estimation.totals import CountedTotals
 from shared.privacy.noise import DiscreteLaplaceNoise
 from testing.invented import measurements as invented_measurements

@@ -18,8 +18,8 @@ from auditor_client.audits.comparing import compare_results
 from auditor_client.audits.history import History
 from auditor_client.audits.result import AuditResult
 from auditor_client.errors import QuestionRefused
+from auditor_client.estimation.estimates import Estimate, Verdict
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
-from auditor_client.estimation.results import Estimate, Verdict
 from auditor_client.findings.answers import Rate
 from auditor_client.findings.reading import Reading
 from auditor_client.models.read_model import Provenance

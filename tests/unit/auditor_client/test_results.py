@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from auditor_client.estimation.results import Estimate, Unit, Verdict
+from auditor_client.estimation.estimates import Estimate, Unit, Verdict
 
 
 def estimate(low: float, high: float, value: float = 0.7) -> Estimate:

@@ -12,8 +12,9 @@ from auditor_client.asking.strata import STRATA_MAX, Stratum
 from auditor_client.audits.asking import Asking
 from auditor_client.audits.comparing import require_comparable
 from auditor_client.errors import EstimationRefused, QuestionRefused
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.measurements import Measurement
-from auditor_client.estimation.results import OddsEstimate, ParityEstimate, Verdict
+from auditor_client.estimation.results import OddsEstimate, ParityEstimate
 from auditor_client.estimation.simultaneous import level_of_independent
 from auditor_client.estimation.strata import estimate_strata
 from auditor_client.findings.answers import Rate, read

@@ -15,9 +15,10 @@ from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.estimation.attribution import require_joint
 from auditor_client.estimation.band_counts import BandCounts
 from auditor_client.estimation.drawing import Drawing
+from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import NoisyCounts
 from auditor_client.estimation.posterior import Posterior
-from auditor_client.estimation.results import Estimate, OddsEstimate
+from auditor_client.estimation.results import OddsEstimate
 from auditor_client.estimation.score_bands import ScoreEstimator
 from auditor_client.estimation.simultaneous import DRAWS_MAX
 from auditor_client.estimation.together import draws_at, level_of_report, level_together, needed_by

@@ -7,10 +7,11 @@ import pytest
 from scipy.optimize import linprog
 
 from auditor_client.estimation.drawing import DRAWING
+from auditor_client.estimation.estimates import Verdict
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.posterior import estimate_parity
-from auditor_client.estimation.results import RatioKind, Verdict
+from auditor_client.estimation.results import RatioKind
 from auditor_client.estimation.unknown_bounds import Register, bounds, boxes, missing_of_sizes, sized_boxes
 from auditor_client.estimation.unknown_figures import OpenBecause
 from auditor_client.estimation.unknown_groups import unknown_people, with_unknown

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from auditor_client.estimation.results import Estimate
+from auditor_client.estimation.estimates import Estimate
 from benchmarks import student_grants_draws
 from benchmarks.student_grants_draws import faults_of_draws
 from benchmarks.student_grants_picture import Bar, picture
