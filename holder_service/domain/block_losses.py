@@ -172,22 +172,25 @@ class BlockSums:
     def __init__(self) -> None:
         self.trees: dict[tuple[str, str], BlockTree] = {}
         self._terms: dict[str, tuple[Any, ...]] = {}
-        self._declared: dict[str, tuple[int, int]] = {}
+        self._last: dict[str, int] = {}
         self._in_use: set[str] = set()
 
     def declare(self, population: str, dataset: str, detail: Mapping[str, Any]) -> None:
         """Take what the entry of a dataset declares.
 
         Raises:
-            ImplausibleBlocks: The blocks of a population changed that has records or was charged.
+            ImplausibleBlocks: The blocks of a population that has records or was charged changed, or became fewer.
         """
         blocks = detail.get("blocks")
-        terms = () if blocks is None else (blocks["column"], blocks["per_person_max"])
-        if population in self._in_use and self._terms.get(population, ()) != terms:
-            raise ImplausibleBlocks("declares other blocks than the population's records and charges have")
+        terms = () if blocks is None else (blocks["column"], blocks["per_person_max"], blocks["first"])
+        if population in self._in_use:
+            if self._terms.get(population, ()) != terms:
+                raise ImplausibleBlocks("declares other blocks than the population's records and charges have")
+            if blocks is not None and blocks["last"] < self._last.get(dataset, blocks["last"]):
+                raise ImplausibleBlocks("declares fewer blocks than the population's records and charges have")
         self._terms[population] = terms
         if blocks is not None:
-            self._declared[dataset] = blocks["first"], blocks["last"]
+            self._last[dataset] = blocks["last"]
 
     def use(self, population: str) -> None:
         """Take that records were loaded or losses charged: from then on the blocks are fixed."""
@@ -212,21 +215,23 @@ class BlockSums:
         """Return what the entry of a charge was charged by block; `None` where the population has no blocks.
 
         Raises:
-            ImplausibleBlocks: The entry does not say it, names blocks that are not declared or one twice, or states
-                another loss than the largest of them.
+            ImplausibleBlocks: The entry does not say it, names a dataset or blocks that are not declared or one block
+                twice, or states another loss than the largest of them.
         """
         charged = detail.get("blocks")
         if self.has_blocks(population) != (charged is not None):
             raise ImplausibleBlocks("does not state its charge by block, or states it for a population without blocks")
         if charged is None:
             return None
+        if dataset not in self._last:
+            raise ImplausibleBlocks("charges blocks of a dataset that is not declared")
         losses = tuple(
-            BlockLoss(one["first"], one["last"], Loss(one["epsilon_nano"], one["delta_nano"], one.get("rho_nano")))
-            for one in charged
+            BlockLoss(part["first"], part["last"], Loss(part["epsilon_nano"], part["delta_nano"], part.get("rho_nano")))
+            for part in charged
         )
-        first, last = self._declared[dataset]
-        ends = [first, *(end for one in losses for end in (one.first, one.last + 1)), last + 1]
-        if ends != sorted(ends) or any(one.first > one.last for one in losses):
+        *_, first = self._terms[population]
+        ends = [first, *(end for part in losses for end in (part.first, part.last + 1)), self._last[dataset] + 1]
+        if ends != sorted(ends) or any(part.first > part.last for part in losses):
             raise ImplausibleBlocks("charges blocks that are not declared, or one of them twice")
         if largest(losses, loss * 0) != loss:
             raise ImplausibleBlocks("charges a block more than it says")

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from checks.blocks import FAULTS, cost, found_after, histories
-from holder_service.domain.block_losses import BlockTree, nodes_at
+from holder_service.domain.block_losses import BlockSums, BlockTree, ImplausibleBlocks, nodes_at
 from holder_service.domain.pricing import price
 from holder_service.records.person_blocks import TooManyBlocks, join_blocks
 from holder_service.services.releases.priced import PricedPlan
@@ -129,6 +129,48 @@ def test_one_person_loses_the_largest_delta_too() -> None:
     assert lost(Loss(5), Loss(4, 1)) == Loss(5, 1)
     assert lost(Loss.of_rho(5), Loss.of_rho(7)) == Loss.of_rho(7)
     assert lost() == Loss(0)
+
+
+def declared(**changes: Any) -> dict[str, Any]:
+    """The detail of a dataset's entry."""
+    return {"blocks": {"column": "month", "per_person_max": 2, "first": 5, "last": 9, **changes}}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"last": 8}, {"first": 4}, {"first": 6}, {"column": "year"}, {"per_person_max": 1}]
+)
+def test_a_replay_finds_blocks_that_changed_after_a_load(changes: dict[str, Any]) -> None:
+    """Blocks only grow at their end once records are loaded; before, they are declared as an administrator likes."""
+    sums = BlockSums()
+    sums.declare("people", "loans", declared())
+    sums.declare("people", "loans", declared(**changes))
+    sums.declare("people", "loans", declared())
+    sums.use("people")
+    sums.declare("people", "loans", declared(last=10))
+    sums.declare("people", "leases", declared(last=7))
+    sums.declare("people", "loans", declared(last=10))
+
+    with pytest.raises(ImplausibleBlocks, match="declares"):
+        sums.declare("people", "loans", declared(**changes))
+    with pytest.raises(ImplausibleBlocks, match="declares other"):
+        sums.declare("people", "loans", {})
+
+
+def test_a_replay_finds_charges_to_blocks_that_are_not_declared() -> None:
+    """A charge names a declared dataset and its declared blocks, each once."""
+    sums = BlockSums()
+    sums.declare("people", "loans", declared())
+
+    def charged(dataset: str, *ranges: tuple[int, int]) -> None:
+        parts = [{"first": first, "last": last, "epsilon_nano": 3, "delta_nano": 0} for first, last in ranges]
+        sums.losses("people", dataset, Loss(3), {"blocks": parts})
+
+    charged("loans", (5, 6), (8, 9))
+    for dataset, ranges in (
+        ("leases", [(5, 6)]), ("loans", [(4, 6)]), ("loans", [(9, 10)]), ("loans", [(5, 6), (6, 7)]),
+    ):  # fmt: skip
+        with pytest.raises(ImplausibleBlocks, match="not declared"):
+            charged(dataset, *ranges)
 
 
 @pytest.mark.parametrize(
