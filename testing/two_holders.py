@@ -67,8 +67,7 @@ class TwoHolders:
 def two_holders(set_up: TestedHolder, folder: Path) -> Iterator[TwoHolders]:
     """Two copies of a stopped holder, each with its half of the small register.
 
-    The copies have the same keys, for signatures and callers alike, and different secrets for person keys do not
-    matter here; `checks.shares` sets up holders of their own.
+    The copies have the same signing keys and the same callers' keys.
     """
     halves = halves_of(register_csv(), folder / "split")
     with set_up.copied(folder / "first") as first, set_up.copied(folder / "second") as second:

@@ -108,7 +108,7 @@ class Comparisons:
         return cls(partitions, [column for column, *_ in numbers], admitted, paths)
 
     def sets(self, rules: Iterable[int]) -> Iterator[tuple[Partition, dict[int, Runs]]]:
-        """Yield what some of the rules admit, column by column, as `admitted_sets` gives it."""
+        """Yield the values that some of the rules admit, column by column, as `admitted_sets` does."""
         conjunctions: dict[str, defaultdict[int, list[Runs]]] = {name: defaultdict(list) for name in self.partitions}
         for rule in rules:
             for comparison in self.paths[rule]:
@@ -159,14 +159,14 @@ def admitted_paths(rules: Sequence[Rule], schema: Schema) -> tuple[Mapping[str, 
 
 
 def admitted_values(column: Column, predicates: Sequence[Predicate]) -> Iterator[tuple[int, int]]:
-    """What a conjunction admits of one column, as ranges of values.
+    """Yield the values of one column that a conjunction admits, as ascending ranges.
 
     Args:
         column: A category, or an integer with bounds; without missing values.
         predicates: At least one, all of that column.
 
-    Returns:
-        Ascending ranges, both ends included: whole numbers, or indices of categories in declared order.
+    Yields:
+        The first and the last value of each range: whole numbers, or indices of categories in declared order.
     """
     partition, sets = _partitioned(column, map(_comparison, predicates))
     for start, end in _common(sets):
@@ -316,14 +316,14 @@ class _Line:
         return _spans(*ends, *missing)
 
     def _below(self, threshold: Value | None) -> float:
-        """The largest value below a threshold, −infinity without one."""
+        """Return the largest value below a threshold, or −infinity if no value is."""
         if not isinstance(threshold, (int, float)):  # quicker than their union, thousands of times
             raise TypeError(NOT_CHECKED)
         end = math.ceil(threshold) - 1 if self.integers else math.nextafter(threshold, -math.inf)
         return min(end, self.high) if end >= self.low else -math.inf
 
     def _at_most(self, threshold: Value | None) -> float:
-        """The largest value that is at most a threshold, −infinity without one."""
+        """Return the largest value that is at most a threshold, or −infinity if no value is."""
         if not isinstance(threshold, (int, float)):
             raise TypeError(NOT_CHECKED)
         end = math.floor(threshold) if self.integers else float(threshold)
@@ -369,7 +369,7 @@ def _bits(runs: Runs) -> int:
 
 
 def _operands(value: Value | None, values: tuple[Value, ...] | None) -> tuple[Value, ...]:
-    """Return what a comparison is with; nothing for the tests for missing."""
+    """Return the values that a comparison names; none for the tests for missing."""
     if values is not None:
         return values
     return () if value is None else (value,)

@@ -1,4 +1,4 @@
-"""Accounts of populations with blocks: whether a request fits in every block, and the balance after it."""
+"""Accounts of populations with blocks: whether a request fits into every block, and the balance after it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from shared.privacy.amounts import NO_LOSS, Loss
 
 @dataclass(frozen=True, slots=True)
 class BlockAccount:
-    """An account of a population with blocks: its limit for each block, and what each block lost.
+    """An account of a population with blocks: its limit for each block, and the losses of each block.
 
     Attributes:
-        balance: With the highest sums of any block as what was spent.
-        tree: The sums by block, as far as they are at hand.
+        balance: The limit, with the highest sums of any block as what was spent.
+        tree: The sums by block: all of them, or those that a request needs (`nodes_at`).
     """
 
     balance: Balance
@@ -24,27 +24,27 @@ class BlockAccount:
 
     def unaffordable(self, losses: Sequence[BlockLoss], now: datetime) -> BlockLoss | None:
         """Return the first range of blocks that has less left than a request costs there; `None` if there is none."""
-        for one in losses:
-            if not self._within(one).affords(one.loss, now):
-                return one
+        for part in losses:
+            if not self._within(part).affords(part.loss, now):
+                return part
         return None
 
-    def remaining(self, of: BlockLoss, now: datetime) -> Loss:
+    def remaining(self, part: BlockLoss, now: datetime) -> Loss:
         """Return what is left in every block of a range."""
-        return self._within(of).remaining(now)
+        return self._within(part).remaining(now)
 
     def charged(self, losses: Sequence[BlockLoss]) -> Balance:
         """Add losses to blocks, and return the balance after them."""
-        for one in losses:
-            self.tree.add(one.first, one.last, amounts_of(one.loss))
+        for part in losses:
+            self.tree.add(part.first, part.last, amounts_of(part.loss))
         return self.balance.by_block(self.tree.highest_of_all)
 
     def spent(self, block: int) -> Loss:
-        """Return what one block lost."""
+        """Return the loss of one block."""
         return loss_of(self.tree.highest(block, block), self.balance.terms)
 
-    def _within(self, of: BlockLoss) -> Balance:
-        return self.balance.by_block(self.tree.highest(of.first, of.last))
+    def _within(self, part: BlockLoss) -> Balance:
+        return self.balance.by_block(self.tree.highest(part.first, part.last))
 
 
 def balances(
@@ -53,23 +53,26 @@ def balances(
     """Return an auditor's account block by block, newest blocks first.
 
     Args:
-        account, cap: With all of their sums.
+        account, cap: The auditor's account and the population's, each with its whole tree.
         domain: The declared blocks.
-        now: When a limit may have expired.
-        ranges_max: How many ranges of blocks with equal balances are listed.
+        now: The time, as limits expire.
+        ranges_max: The maximum number of ranges of blocks with equal balances.
     """
-    starts = {first for one in (account, cap) for first, _, _ in one.tree.runs(domain.first, domain.last)}
-    found: list[BlockBalance] = []
+    starts = {first for side in (account, cap) for first, _, _ in side.tree.runs(domain.first, domain.last)}
+    newest: list[BlockBalance] = []
     last = domain.last
     for first in sorted(starts, reverse=True)[:ranges_max]:
-        left = [one.remaining(BlockLoss(first, first, NO_LOSS), now) for one in (account, cap)]
-        found.append(
+        block = BlockLoss(first, first, NO_LOSS)
+        newest.append(
             BlockBalance(
                 first=domain.value(first), last=domain.value(last), blocks=last - first + 1, spent=account.spent(first),
-                spendable=left[0].within(left[1]),
+                spendable=account.remaining(block, now).within(cap.remaining(block, now)),
             )
         )  # fmt: skip
         last = first - 1
     return BlockBalances(
-        column=domain.column, per_person_max=domain.per_person_max, balances=tuple(found), more=len(starts) > ranges_max
+        column=domain.column,
+        per_person_max=domain.per_person_max,
+        balances=tuple(newest),
+        more=len(starts) > ranges_max,
     )

@@ -1,4 +1,4 @@
-"""What a request loses by block, from rules and declaration alone (spec 10 §4).
+"""The loss of a request by block, from rules and declaration alone (spec 10 §4).
 
 For a block b only those classes of a batch count that have a cell which a person of b may match: a rule that compares
 the block column admits the blocks that the comparison admits, and any other rule admits every declared block. A person
@@ -30,15 +30,15 @@ BlockRange = tuple[int, int]
 def block_losses(
     charges: Sequence[tuple[Charge, Sequence[Sequence[BlockRange]]]], terms: AccountTerms
 ) -> tuple[BlockLoss, ...]:
-    """Add up by block what classes of disjoint cells lose.
+    """Add up the losses of classes of disjoint cells by block.
 
     Args:
-        charges: Of each batch, what one of its classes loses, and of each of its classes the blocks that its cells may
-            match.
-        terms: Of the population's account.
+        charges: For each batch, the loss of one of its classes, and for each class the blocks that its cells may match.
+        terms: The terms of the population's account.
 
     Returns:
-        What blocks lose that lose anything, in ascending ranges, those of equal loss that touch as one.
+        Ascending ranges of blocks with the loss of each block. Blocks without a loss are left out, and neighbouring
+        ranges of equal loss are joined.
 
     Raises:
         TooLarge: There are more ranges than a request may be charged for.
@@ -80,28 +80,28 @@ def blocks_of_classes(
     """Return for each class of a batch the blocks whose people its cells may match.
 
     Args:
-        cells: Of the batch; they fit the schema.
-        classes: Each the indices of its cells.
+        cells: The batch's cells; they fit the schema.
+        classes: The indices of each class's cells.
         schema: The declared columns.
         domain: The declared blocks.
     """
     of_cells = [tuple(blocks_of(cell, schema.by_name[domain.column], domain)) for cell in cells]
-    return tuple(tuple(one for index in chosen for one in of_cells[index]) for chosen in classes)
+    return tuple(tuple(blocks for index in indices for blocks in of_cells[index]) for indices in classes)
 
 
 def entered(losses: Iterable[BlockLoss], domain: BlockDomain) -> list[dict[str, Any]]:
-    """What the entry of a charge says of it by block: numbers, the values that they stand for, and losses."""
+    """Return the losses as the entry of a charge states them: numbers of blocks, their values, and losses."""
     return [
         {
-            "first": one.first, "last": one.last, "from": domain.value(one.first), "to": domain.value(one.last),
-            **{name: nano for name, nano in loss_columns(one.loss).items() if nano is not None},
+            "first": part.first, "last": part.last, "from": domain.value(part.first), "to": domain.value(part.last),
+            **{name: nano for name, nano in loss_columns(part.loss).items() if nano is not None},
         }
-        for one in losses
+        for part in losses
     ]  # fmt: skip
 
 
 def blocks_of(cell: Cell, column: Column, domain: BlockDomain) -> Iterator[BlockRange]:
-    """The blocks whose people a cell may match: those that one of its rules admits."""
+    """Yield the blocks whose people a cell may match: those that one of its rules admits."""
     for rule in cell.any_of:
         compared = [predicate for predicate in rule.all_of if predicate.column == column.name]
         if compared:
@@ -111,7 +111,7 @@ def blocks_of(cell: Cell, column: Column, domain: BlockDomain) -> Iterator[Block
 
 
 def _united(ranges: Sequence[BlockRange]) -> Iterator[BlockRange]:
-    """Ranges of blocks as ascending ones without a block in common."""
+    """Yield the same blocks as ascending ranges without a block in common."""
     under_way: BlockRange | None = None
     for first, last in sorted(ranges):
         if under_way is None:
@@ -126,5 +126,5 @@ def _united(ranges: Sequence[BlockRange]) -> Iterator[BlockRange]:
 
 
 def _sum(charges: Iterable[tuple[Charge, int]], terms: AccountTerms) -> Loss:
-    """What so many classes of each batch lose together, as the account enters it."""
+    """Return the joint loss of a number of classes of each batch, as the account enters it."""
     return sum((charge * times for charge, times in charges if times), NO_CHARGE).entered(terms)

@@ -1,4 +1,4 @@
-"""What an account lost by block, in a form in which charging takes no longer however many blocks there are.
+"""The losses of an account by block, in a form whose charges take no longer however many blocks there are.
 
 An account of a population with blocks keeps, for each block, what was spent about the people in it. A request adds a
 loss to whole ranges of blocks, and is refused by the largest sum in these ranges. Both take a number of steps that
@@ -34,7 +34,7 @@ NOTHING: Final[Amounts] = (0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """What is kept of a node."""
+    """The stored sums of a node."""
 
     added: Amounts = NOTHING
     highest: Amounts = NOTHING
@@ -44,11 +44,11 @@ EMPTY: Final = NodeState()
 
 
 class BlockTree:
-    """An account's sums by block: those nodes that are at hand.
+    """An account's sums by block: all of its nodes, or those that were read.
 
     Attributes:
-        nodes: Those that are not empty.
-        changed: Those that `add` changed.
+        nodes: The nodes that are not empty.
+        changed: The nodes that `add` changed.
     """
 
     def __init__(self, nodes: Mapping[Node, NodeState] | None = None) -> None:
@@ -125,7 +125,7 @@ class BlockTree:
 
 
 def nodes_at(ranges: Iterable[tuple[int, int]]) -> set[Node]:
-    """The nodes that reading and adding to ranges of blocks needs, whether or not they are empty."""
+    """Return the nodes that reading and adding to ranges of blocks needs, empty ones included."""
     needed: set[Node] = set()
     for first, last in ranges:
         waiting = [(LEVELS, index) for index in range(first >> LEVELS, (last >> LEVELS) + 1)]
@@ -142,24 +142,24 @@ def nodes_at(ranges: Iterable[tuple[int, int]]) -> set[Node]:
 
 
 def tops_of(domain: BlockDomain) -> set[Node]:
-    """The highest nodes that blocks of a population can be in, now or after it declares more."""
+    """Return the highest nodes that blocks of a population can be in, now or after it declares more."""
     ends = domain.first, domain.first + limits.BLOCKS_MAX - 1
     return {(LEVELS, index) for index in range(ends[0] >> LEVELS, (ends[1] >> LEVELS) + 1)}
 
 
 def amounts_of(loss: Loss) -> Amounts:
-    """A loss as it is added up: of one in ρ, δ says only how it is read."""
+    """Return a loss as amounts to add up. The δ of a loss in ρ says only how ρ is read, so it is left out."""
     return (loss.epsilon_nano, loss.delta_nano, 0) if loss.rho_nano is None else (0, 0, loss.rho_nano)
 
 
 def loss_of(amounts: Amounts, terms: AccountTerms) -> Loss:
-    """Sums as a loss in an account's terms."""
+    """Return sums as a loss in an account's terms."""
     epsilon_nano, delta_nano, rho_nano = amounts
     return terms.of(rho_nano) if terms.kind == "zcdp" else Loss(epsilon_nano, delta_nano)
 
 
 class ImplausibleBlocks(Exception):
-    """What an entry says of blocks does not follow from the entries before it."""
+    """An entry's blocks do not follow from the entries before it."""
 
 
 class BlockSums:

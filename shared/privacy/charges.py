@@ -66,7 +66,7 @@ class Charge:
 
     @classmethod
     def pure(cls, epsilon_nano: int) -> "Charge":
-        """Return the ρ of a mechanism of pure ε: ρ = ε²/2."""
+        """Return the charge of a mechanism of pure ε, whose ρ is ε²/2."""
         return cls(Loss(epsilon_nano), pure_rho_nano(epsilon_nano))
 
     def __add__(self, other: "Charge") -> "Charge":

@@ -52,8 +52,8 @@ class SparkConnection:
     """Does work in a Spark session, which begins with the first work or with `start`.
 
     Whether a worker answers is asked in the background, at times that follow from nothing but when the last one
-    answered. The caller for it is told the last answer at once: anybody may, without a key, so it must neither run a
-    job nor wait for one that counts.
+    answered. A caller gets the last answer at once: anybody may call, without a key, so a call must neither run a job
+    nor wait for one that counts.
     """
 
     def __init__(self, settings: SparkSettings, *, scratch: Path) -> None:

@@ -330,7 +330,7 @@ def decide(store: LedgerStore, *, actor: str, identity: str, decision: ApprovalD
 
     Raises:
         NotFound: The request does not exist.
-        Forbidden: The caller decides.
+        Forbidden: The caller is the account that asked, which may not decide.
         Conflict: It is over, or somebody decided it, or asked it anew, since whoever decides saw it.
     """
 
@@ -521,7 +521,7 @@ def _asked_in(connection: Connection, found: StoredApproval) -> ReleaseRequest |
 
 
 def _in_force(connection: Connection, asked: AskedRelease, *, now: datetime) -> StoredApproval | None:
-    """The request of what is asked that waits or is approved; `None` without one, or none that is not over.
+    """Return the open or approved request for a release; `None` if it does not exist or has ended.
 
     Raises:
         ApprovalDeclined: A budget officer said no.
