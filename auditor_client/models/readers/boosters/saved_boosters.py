@@ -8,6 +8,7 @@ is the maker's Booster of the document that was checked.
 import json
 import math
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -35,7 +36,7 @@ _ALONE: Final = (
 _MARK: Final = "a booster of this archive: "
 
 
-class SavedBooster(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class SavedBooster(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """A model at the end of a Pipeline, out of its maker's own document.
 
     Attributes:
@@ -54,12 +55,13 @@ class SavedBooster(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         """Refuse: the model is fitted."""
         raise TypeError("A saved model is not fitted again.")
 
+    @abstractmethod
     def _raw(self, table: Any, *, margin: bool) -> Any:
-        raise NotImplementedError
+        """Return what the maker's model predicts, or its score before the link."""
 
+    @abstractmethod
     def _decided(self, predicted: Any) -> Any:
-        """The index of each record's class."""
-        raise NotImplementedError
+        """Return the index of each record's class."""
 
     def predict_proba(self, table: Any) -> Any:
         """Each class's probability, shape (records, classes)."""
