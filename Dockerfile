@@ -5,9 +5,21 @@
 # In production name the base by its digest, so that it does not change: --build-arg PYTHON_IMAGE=python:3.11-slim@sha256:…
 ARG PYTHON_IMAGE=python:3.11-slim
 
-FROM ${PYTHON_IMAGE} AS build
+# The holder's packages, which every image has: requirements/runtime.txt has the same versions.
+FROM ${PYTHON_IMAGE} AS packages
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python3 -m venv /opt/pafer
+COPY requirements/holder.txt /src/requirements/
+RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,required=false \
+    PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements/holder.txt
+
+FROM packages AS build-holder
+COPY pyproject.toml README.md LICENSE /src/
+COPY shared /src/shared
+COPY holder_service /src/holder_service
+RUN /opt/pafer/bin/pip install --no-index --no-deps --no-build-isolation /src && rm /opt/pafer/bin/auditor
+
+FROM packages AS build
 COPY requirements/runtime.txt /src/requirements/
 RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,required=false \
     PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements/runtime.txt
@@ -22,17 +34,6 @@ FROM build AS build-spark
 COPY requirements/spark.txt /src/requirements/
 RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,required=false \
     PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements/spark.txt
-
-FROM ${PYTHON_IMAGE} AS build-holder
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-RUN python3 -m venv /opt/pafer
-COPY requirements/holder.txt /src/requirements/
-RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt,required=false \
-    PIP_CERT=/etc/ssl/certs/ca-certificates.crt /opt/pafer/bin/pip install --require-hashes -r /src/requirements/holder.txt
-COPY pyproject.toml README.md LICENSE /src/
-COPY shared /src/shared
-COPY holder_service /src/holder_service
-RUN /opt/pafer/bin/pip install --no-index --no-deps --no-build-isolation /src && rm /opt/pafer/bin/auditor
 
 # What every image has, whatever is installed in it.
 FROM ${PYTHON_IMAGE} AS runtime

@@ -17,6 +17,7 @@ README = (ROOT / "README.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 REQUIREMENTS = (
     "requirements/all.txt",
+    "requirements/holder.txt",
     "requirements/runtime.txt",
     "requirements/generator.txt",
     "requirements/peers.txt",
@@ -87,6 +88,7 @@ def test_the_runtime_requirements_are_pinned_as_the_others() -> None:
     everything, runtime = pins("requirements/all.txt"), pins("requirements/runtime.txt")
 
     assert runtime.items() < everything.items()
+    assert pins("requirements/holder.txt").items() < runtime.items()  # the image has these first, then the others
     assert not {"pytest", "mypy", "duckdb"} & runtime.keys()
 
 
