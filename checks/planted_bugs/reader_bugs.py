@@ -146,7 +146,7 @@ READER_BUGS: Final = (
     ),
     Bug(
         "what stands for a missing truth value is compared for equality alone",
-        (Edit(f"{_PMML}fields.py", "_of_replacement", "if not compares:", "if True:"),),
+        (Edit(f"{_PMML}diagrams.py", "_of_replacement", "if not compares:", "if True:"),),
         (f"{_DICTIONARY_TESTS}::test_the_mean_of_truth_values_may_stand_for_a_missing_one",),
     ),
     Bug(

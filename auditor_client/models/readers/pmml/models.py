@@ -12,8 +12,9 @@ from auditor_client.models.read_model import ReadModel
 from auditor_client.models.readers.decisions import Adding, by_choice, one_number, two_classes
 from auditor_client.models.readers.links import exp, logistic
 from auditor_client.models.readers.pmml.bayes import naive_bayes
+from auditor_client.models.readers.pmml.diagrams import Diagram
 from auditor_client.models.readers.pmml.dictionary import predicted_number, require_plain_output, rescaled
-from auditor_client.models.readers.pmml.fields import Diagram, Fields, PmmlField, attribute, number, same
+from auditor_client.models.readers.pmml.fields import Fields, PmmlField, attribute, number, same
 from auditor_client.models.readers.pmml.networks import network
 from auditor_client.models.readers.pmml.terms import PmmlModel, indicator, number_term, product
 from auditor_client.models.readers.pmml.vectors import vector_machine

@@ -8,7 +8,7 @@ import pytest
 from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest, ReadModel
 from auditor_client.models.readers import load_object, read_object
-from auditor_client.models.readers.pmml import fields as pmml_fields
+from auditor_client.models.readers.pmml import diagrams
 from auditor_client.models.readers.pmml import networks as pmml_networks
 from auditor_client.models.readers.pmml import vectors as pmml_vectors
 from checks.model_formats import pmml_sums
@@ -52,7 +52,7 @@ def test_random_trees_and_scorecards_decide_as_the_obvious_evaluator(seed: int) 
 
 def test_a_fault_in_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: less than, read as at most."""
-    monkeypatch.setitem(pmml_fields._OPERATORS, "lessThan", "le")
+    monkeypatch.setitem(diagrams._OPERATORS, "lessThan", "le")
 
     assert sum(agreement(*pmml_file(seed), records=300)[1].differing for seed in range(20)) > 0
 
