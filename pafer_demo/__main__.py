@@ -4,23 +4,21 @@ The holder is a process of its own with a fresh home. Everything that it and the
 the output folder; the holder ends with the demonstration, an interrupt included.
 """
 
-import shutil
-import signal
-import sys
 import time
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
-from auditor_client import Auditor, AuditorError
-from holder_service.files.private import keep_new_files_private
+from auditor_client import Auditor
 from pafer_demo import administration, auditor_side
-from pafer_demo.holder_process import LOG_ORIGIN, DemoFailed, initialise, running_holder, running_witness
+from pafer_demo.ending import exit_after, without_earlier_run
+from pafer_demo.holder_process import LOG_ORIGIN, initialise, running_holder, running_witness
 from pafer_demo.open_data import OpenData, OpenDataMissing, adult
 from pafer_demo.register import register
-from shared.privacy.amounts import InvalidAmount, format_nano, parse_nano
+from shared.privacy.amounts import format_nano, parse_nano
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts", "witness")
@@ -34,24 +32,16 @@ def main(
     output: Annotated[Path, typer.Option(help="The output folder.")] = Path("demo-output"),
 ) -> None:
     """Watch an auditor measure how two models, decisions and a fraud-control rule treat the groups of a register."""
-    console = Console()
-    signal.signal(signal.SIGTERM, _interrupt)
-    keep_new_files_private()
-    try:
-        intact = _demonstrate(console, epsilon, output)
-    except (DemoFailed, AuditorError, InvalidAmount, OSError) as error:
-        console.print(str(error), style="red", markup=False)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        console.print("Interrupted; the holder has been stopped.")
-        sys.exit(130)
-    sys.exit(0 if intact else 1)
+    exit_after(
+        partial(_demonstrate, epsilon=epsilon, output=output), interrupted="Interrupted; the holder has been stopped."
+    )
 
 
-def _demonstrate(console: Console, epsilon: str, output: Path) -> bool:
+def _demonstrate(console: Console, *, epsilon: str, output: Path) -> bool:
     started_s = time.monotonic()
     budget = format_nano((auditor_side.AUDITS + 1) * parse_nano(epsilon))
-    home = _fresh(output)
+    without_earlier_run(output, FOLDERS_OF_ONE_RUN)
+    home = (output / "holder").absolute()
     data = _data(console)
     console.print(f"Register: [b]{data.name}[/], {data.test.num_rows:,} people.")
     environment = {
@@ -80,18 +70,6 @@ def _data(console: Console) -> OpenData:
     except OpenDataMissing as missing:
         console.print(f"{missing} The demonstration generates a register instead.", style="dim")
         return register()
-
-
-def _fresh(output: Path) -> Path:
-    """The home for a new holder; what an earlier run of the demonstration left there is taken away."""
-    for name in FOLDERS_OF_ONE_RUN:
-        shutil.rmtree(output / name, ignore_errors=True)
-    output.mkdir(parents=True, exist_ok=True)
-    return (output / "holder").absolute()
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -6,19 +6,18 @@ auditor write lies in the output folder; the holders end with the demonstration.
 
 import contextlib
 import shutil
-import signal
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
-from auditor_client import Auditor, AuditorError
+from auditor_client import Auditor
 from auditor_client.audits.bundle import check_bundle, write_bundle
-from holder_service.files.private import keep_new_files_private
 from pafer_demo import administration
+from pafer_demo.ending import exit_after, without_earlier_run
 from pafer_demo.holder_process import HOLDER, DemoFailed, HolderProcess, initialise, running_holder
 from pafer_demo.model import save, trained_tree, true_ratio
 from pafer_demo.open_data import OpenData
@@ -37,24 +36,14 @@ def main(
     output: Annotated[Path, typer.Option(help="The output folder.")] = Path("demo-two-holders"),
 ) -> None:
     """Audit a model through two holders, neither of which has anybody's sex or origin."""
-    console = Console()
-    signal.signal(signal.SIGTERM, _interrupt)
-    keep_new_files_private()
-    try:
-        verified = _demonstrate(console, epsilon, people, output)
-    except (DemoFailed, AuditorError, OSError) as error:
-        console.print(str(error), style="red", markup=False)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        console.print("Interrupted; the holders have been stopped.")
-        sys.exit(130)
-    sys.exit(0 if verified else 1)
+    exit_after(
+        partial(_demonstrate, epsilon=epsilon, people=people, output=output),
+        interrupted="Interrupted; the holders have been stopped.",
+    )
 
 
-def _demonstrate(console: Console, epsilon: str, people: int, output: Path) -> bool:
-    output.mkdir(parents=True, exist_ok=True)
-    for name in FOLDERS_OF_ONE_RUN:
-        shutil.rmtree(output / name, ignore_errors=True)
+def _demonstrate(console: Console, *, epsilon: str, people: int, output: Path) -> bool:
+    without_earlier_run(output, FOLDERS_OF_ONE_RUN)
     data = register(people=people)
     halves = _split(data, output / "split")
     console.print(f"Register office: {people:,} invented people, split into {halves[0].name} and {halves[1].name}.")
@@ -113,10 +102,6 @@ def _audited(console: Console, data: OpenData, holders: list[tuple[str, str]], e
     console.print(f"Both receipts and the bundle {'verify' if verified else 'DO NOT VERIFY'}.")
     console.print(f"Report: {output / 'report.html'}, evidence: {bundle}.")
     return verified
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
