@@ -87,11 +87,11 @@ def check(
         else:
             for part in PARTS:
                 lines = [
-                    (f"{one.name[:12]}…", one.model, one.dataset, one.fault or one.remark or "good")
+                    (f"{one.name[:12]}…", one.model, one.dataset, one.fault or one.remark or "valid")
                     for one in found.by_member[part.member]
                 ]
                 if lines:
-                    print_table((part.heading, "Model or decisions", "Dataset", "Finding"), lines)
+                    print_table((part.heading, "Model or decisions", "Dataset", "Check"), lines)
             for fault in found.faults:
                 typer.echo(fault)
             if found.log is not None:

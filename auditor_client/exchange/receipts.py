@@ -117,25 +117,25 @@ class ReceiptsReport:
                 *([] if self.log is None else [self.log.sentence]),
                 *([] if self.fault is None else [self.fault]),
             ),
-            ("Receipt", "Dataset", "Entry", "Finding"),
+            ("Receipt", "Dataset", "Entry", "Check"),
             tuple(
                 (
                     f"{check.file.stem[:12]}…",
                     "" if check.release is None else check.release.dataset_words,
                     "" if check.release is None else str(check.release.ledger.sequence),
-                    check.fault or self._state(check),
+                    check.fault or self._state(check, "valid"),
                 )
                 for check in self.checks
             ),
         )
 
-    def _state(self, check: ReceiptCheck) -> str:
-        """The state of a good receipt: whether its entry is in the log, and whether witnesses saw it there."""
+    def _state(self, check: ReceiptCheck, valid: str) -> str:
+        """The state of a valid receipt: whether its entry is in the log, and whether witnesses saw it there."""
         if self.log is None or self.log.fault is not None or check.release is None:
-            return "good"
+            return valid
         if not self.log.covers(check.release.ledger):
-            return "good, not yet in the public log"
-        return "good, witnessed" if self.log.witnesses else "good, in the public log"
+            return f"{valid}, not yet in the public log"
+        return f"{valid}, witnessed" if self.log.witnesses else f"{valid}, in the public log"
 
     def __repr__(self) -> str:
         log_fault = None if self.log is None else self.log.fault
@@ -156,7 +156,7 @@ class ReceiptsReport:
                     "release": None if check.release is None else check.release.id,
                     "sequence": None if check.release is None else check.release.ledger.sequence,
                     "fault": check.fault,
-                    "state": None if check.fault else self._state(check),
+                    "state": None if check.fault else self._state(check, "good"),
                 }
                 for check in self.checks
             ],

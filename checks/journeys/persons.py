@@ -106,7 +106,7 @@ def audit(auditor: Traveller) -> None:
         "--report", "comparison.html",
     )  # fmt: skip
     auditor.does("looks back", "auditor", "history", "--report", "history.html")
-    auditor.does("checks the receipts", "auditor", "verify", "receipts", sees="good")
+    auditor.does("checks the receipts", "auditor", "verify", "receipts", sees="valid")
     auditor.does("checks the evidence as others would", "auditor", "bundle", "check", "evidence.zip")
 
 

@@ -163,7 +163,7 @@ def test_a_stranger_comes_from_a_model_to_a_report(browser: Browser, started: Op
         expect(page.get_by_role("status")).to_contain_text("The bundle holds")
         page.get_by_role("link", name="Receipts").click()
         page.get_by_role("button", name="Check all with the holder").click()
-        expect(page.get_by_role("status")).to_contain_text("All receipts are good, and the holder’s ledger")
+        expect(page.get_by_role("status")).to_contain_text("All receipts are valid, and the holder’s ledger")
 
 
 def tabbed_to(page: Page, name: str, *, press: str = "", text: str = "") -> None:

@@ -247,7 +247,7 @@ def test_receipts_are_checked_against_the_public_log_and_its_witness(
         holder = up.enter_context(set_up_holder.copied(tmp_path / "holder", log_origin=ORIGIN, witnesses=(witness,)))
         auditor = up.enter_context(audited(holder, tmp_path / "receipts", above=20.5, witness=witness))
         report = auditor.verify()
-        assert (report.ok, states(report)) == (True, ["good, witnessed"])
+        assert (report.ok, states(report)) == (True, ["valid, witnessed"])
         assert report.log is not None
         assert report.log.sentence == (
             f"The holder's public log {ORIGIN} has {head_of(holder)} entries, cosigned by witness.example/one."
@@ -255,7 +255,7 @@ def test_receipts_are_checked_against_the_public_log_and_its_witness(
         assert auditor.verify().to_document() == report.to_document()
         holder.holder.publisher.close()  # type: ignore[union-attr]
         auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="hours", above=30.5)
-        assert sorted(states(auditor.verify())) == ["good, not yet in the public log", "good, witnessed"]
+        assert sorted(states(auditor.verify())) == ["valid, not yet in the public log", "valid, witnessed"]
 
         stranger = new_witness(tmp_path / "other", set_up_holder.settings, "witness.example/two").key().verifier
         with Auditor(
@@ -265,7 +265,7 @@ def test_receipts_are_checked_against_the_public_log_and_its_witness(
     assert not refused.ok
     assert "of 2 of 2 witnesses, and the checkpoint has 1" in str(refused.log)
     offline = check_receipts(Receipts(tmp_path / "receipts"), None, RequiredWitnesses((witness.key,), 1))
-    assert sorted(states(offline)) == ["good, not yet in the public log", "good, witnessed"]
+    assert sorted(states(offline)) == ["valid, not yet in the public log", "valid, witnessed"]
 
 
 def test_a_holder_without_a_log_does_not_satisfy_who_requires_witnesses(

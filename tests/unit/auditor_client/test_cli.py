@@ -383,7 +383,7 @@ def test_another_draw_is_another_question(run: Command, model: Path, holder: Sim
 def test_receipts_are_verified(run: Command, model: Path, tmp_path: Path) -> None:
     run("audit", model, *QUESTION)
 
-    assert "good" in run("verify", tmp_path / "receipts").out
+    assert " valid " in run("verify", tmp_path / "receipts").out
     assert run("verify", "--json").document["ok"] is True
 
 
