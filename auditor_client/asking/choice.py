@@ -72,6 +72,8 @@ def _strategy_for(inquiry: Inquiry, people: int) -> str:
     request, groups = inquiry.request, len(inquiry.groups)
     changed = inquiry.dataset.neighbouring.counts_that_change(groups, moved=inquiry.names_sensitive)
     variance = count_variance(str(request.mechanism), request.loss, changed)
+    if inquiry.dataset.shares is not None:  # each of the two holders adds its full noise
+        variance *= 2
     leaves = len(inquiry.leaves(favourable=True)), len(inquiry.leaves(favourable=False))
     # Where groups are compared within strata, the figures of one of them are the least exact.
     assumption = request.assumption.model_copy(update={"people": max(people // len(inquiry.parts), 1)})

@@ -16,6 +16,7 @@ from auditor_client.errors import EstimationRefused, QuestionRefused
 from auditor_client.models.tree import Branch, DecisionRule, Leaf, Node, Split, Tree
 from shared.contract.datasets import DatasetDescription
 from shared.contract.rules import Predicate, Rule
+from shared.contract.shares import Shares
 from shared.kinds.plans import Plan
 from shared.privacy.amounts import Loss, format_nano
 from testing.invented.questions import FOUR_LEAVES, leaf, measured_by, split
@@ -233,7 +234,9 @@ def test_a_tree_that_decides_alike_for_all_needs_no_question(favourable: bool, m
         plan_of(rules)
 
 
-def asked(people: int | None, epsilon: str, leaves: int = 4, mechanism: str = "laplace") -> Inquiry:
+def asked(
+    people: int | None, epsilon: str, leaves: int = 4, mechanism: str = "laplace", dataset: DatasetDescription = LOANS
+) -> Inquiry:
     """About a tree whose leaves take turns in deciding."""
     rules = tuple(
         DecisionRule(Rule(id=str(index), all_of=()), leaf(str(index), index % 2 == 0)) for index in range(leaves)
@@ -241,7 +244,7 @@ def asked(people: int | None, epsilon: str, leaves: int = 4, mechanism: str = "l
     request = AuditRequest(
         sensitive=("sex",), epsilon=epsilon, mechanism=mechanism, assumption=Assumption(people=people)
     )
-    return inquiry(rules, request)
+    return inquiry(rules, request, dataset)
 
 
 def chosen(people: int | None, epsilon: str, leaves: int = 4, mechanism: str = "laplace") -> str:
@@ -274,6 +277,16 @@ def test_the_number_is_named_from_which_auto_would_ask_rule_by_rule() -> None:
     assert found is not None
     assert (chosen(found, "0.1"), chosen(found * 97 // 100, "0.1")) == ("rules", "verdict")
     assert rules_from(asked(found, "0.1")) is None
+
+
+def test_auto_counts_the_noise_of_both_holders_of_a_shared_register() -> None:
+    """Twice the variance is the same error among √2 times as many people; the search is exact to one in a hundred."""
+    alone = LOANS.model_copy(update={"relation": "sensitive_attribute"})
+    shared = alone.model_copy(update={"shares": Shares(party=1)})
+    numbers = [rules_from(asked(None, "0.1", dataset=dataset)) for dataset in (alone, shared)]
+
+    assert numbers[0] is not None
+    assert numbers[1] == pytest.approx(numbers[0] * 2**0.5, rel=0.03)
 
 
 def test_own_data_say_how_many_people_there_are_and_how_many_are_accepted() -> None:
