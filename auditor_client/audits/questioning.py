@@ -151,11 +151,11 @@ class Questioning:
         return ()
 
     def _say_choice(self, question: Question) -> None:
-        """Say it where strategy auto would ask otherwise if it knew how many people there are."""
+        """Say it where strategy auto would ask otherwise if the auditor had named the number of people."""
         people = rules_from(question)
         if people is not None:
             self._on_step(
-                "Asking by strategy verdict, as it is not known how many people there are (`people`): from "
+                "Asking by strategy verdict, because you did not give the number of people (`people`): from "
                 f"{figure(people)} on it would be rule by rule"
             )
 
