@@ -48,7 +48,7 @@ def of_intervention(request: AuditRequest, dataset: DatasetDescription) -> Audit
         if None not in (kind, intervention) and kind != intervention:
             raise QuestionRefused(
                 f"The metric {metric} counts the errors of {kind} decisions, but this decision is {intervention}. "
-                f"Use {' or '.join((other for other, of_other in _KINDS.items() if of_other == intervention))}."
+                f"Use {' or '.join(other for other, of_other in _KINDS.items() if of_other == intervention)}."
             )
     if intervention != "punitive" or request.metrics[0] != PARITY:
         return request.changed(intervention=intervention)

@@ -220,7 +220,7 @@ def begin(desk: TheDesk, sent: Sent) -> Response:
         return _new(desk, sent, "A second model (`other`) is compared with a first model. Leave `decision` empty.")
     if decision and decision not in _columns(desk, dataset, decision):
         return _new(
-            desk, sent, (f"`decision`: {decision!r} is not a column of this dataset. Send a file of decisions first.")
+            desk, sent, f"`decision`: {decision!r} is not a column of this dataset. Send a file of decisions first."
         )
     draft = desk.draft(AuditDraft, dataset)
     draft.decision, draft.chain = decision or None, chain

@@ -85,7 +85,7 @@ class Door:
         if headers.getlist("host") not in [[host] for host in self._hosts]:
             return _refused(
                 HTTPStatus.MISDIRECTED_REQUEST,
-                ("The desk answers only to its own address on this machine. Open that address."),
+                "The desk answers only to its own address on this machine. Open that address.",
             )
         if method not in _METHODS:
             return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "The desk serves only pages and forms.")
@@ -95,7 +95,7 @@ class Door:
             return self._entered(method, path.removeprefix(ENTRANCE), headers)
         if not self._may_send(method, headers):
             return _refused(
-                HTTPStatus.FORBIDDEN, ("Another page sent this request. Open the desk's own page and continue there.")
+                HTTPStatus.FORBIDDEN, "Another page sent this request. Open the desk's own page and continue there."
             )
         if not self._is_inside(headers):
             return _refused(HTTPStatus.FORBIDDEN, f"This browser does not have access. {AGAIN}")
@@ -114,7 +114,7 @@ class Door:
         if self._used and _same(token, self._used):
             if _has_cookie(headers, self._entrant):
                 return _refused(
-                    HTTPStatus.FORBIDDEN, (f"This browser already has access: go back to its page. Otherwise: {AGAIN}")
+                    HTTPStatus.FORBIDDEN, f"This browser already has access: go back to its page. Otherwise: {AGAIN}"
                 )
             self._session = None
             return _refused(HTTPStatus.FORBIDDEN, f"This address was opened before, by another browser. {AGAIN}")

@@ -60,7 +60,7 @@ def complete_sign_in(request: Request, desk: TheDesk) -> Response:
     begun = desk.begun
     if begun is None or not desk.door.is_back(request.headers) or not begun.is_answered_by(query.get("state", "")):
         return PlainTextResponse(
-            ("This browser did not start this sign-in, or started it too long ago. Start again at the desk. "), 403
+            "This browser did not start this sign-in, or started it too long ago. Start again at the desk.\n", 403
         )
     desk.begun = None
     try:

@@ -139,10 +139,10 @@ class KeptSignIn:
             self._write(signed_in)
 
     def token(self) -> str:
-        """A token that is good for now, renewed if it is about to expire.
+        """Return a valid token, renewed if it is about to expire.
 
         Raises:
-            SignInNeeded: There is none, and the provider gives no other.
+            SignInNeeded: Nobody is signed in, or the provider does not renew the sign-in.
             ProviderUnavailable: It has expired, and the provider does not answer.
         """
         kept = self._current()

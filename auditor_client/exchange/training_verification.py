@@ -50,9 +50,7 @@ def check_training_release(
         HolderLied: Naming the fault.
     """
     require(release.steps == quote.steps, "its steps differ from the quoted ones")
-    require(
-        isinstance(release.model, _MODELS[training.algorithm.name]), ("its model is of another kind than requested")
-    )
+    require(isinstance(release.model, _MODELS[training.algorithm.name]), "its model is of another kind than requested")
     schema = context.dataset.table
     if isinstance(release.model, TrainedScore):
         _check_score(release.model, training, schema)
@@ -104,7 +102,7 @@ def _check_tree(model: TrainedTree, training: Training, declared: Schema) -> Non
         if predicate.column in (model.scores or {}):
             require(
                 _fitting(predicate, schema),
-                (f"its tree compares {predicate.column!r} with a value that is not a score"),
+                f"its tree compares {predicate.column!r} with a value that is not a score",
             )
             continue
         require(predicate.column in cuts, "its tree splits on a column that is not a feature")
@@ -114,7 +112,7 @@ def _check_tree(model: TrainedTree, training: Training, declared: Schema) -> Non
         )
     require(
         _parts_everybody(conjunctions, schema),
-        ("its leaves do not divide everybody: some overlap, or leave some people out"),
+        "its leaves do not divide everybody: some overlap, or leave some people out",
     )
 
 

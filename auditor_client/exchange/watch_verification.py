@@ -85,7 +85,7 @@ def require_own_answers(answers: Sequence[WatchAnswerRelease], watch: WatchRelea
     require(ascending, "its answers are not one for each version, in order")
     require(
         not any(answer.watch_answer.changed for answer in answers[:-1]),
-        ("it continues to answer after the verdict has changed"),
+        "it continues to answer after the verdict has changed",
     )
     sequences = [watch.ledger.sequence, *(answer.ledger.sequence for answer in answers)]
     require(sequences == sorted(set(sequences)), "its answers were not entered in order after it")
