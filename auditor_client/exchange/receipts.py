@@ -123,24 +123,24 @@ class ReceiptsReport:
                     f"{check.file.stem[:12]}…",
                     "" if check.release is None else check.release.dataset_words,
                     "" if check.release is None else str(check.release.ledger.sequence),
-                    check.fault or self._state(check, "valid"),
+                    check.fault or self._state(check),
                 )
                 for check in self.checks
             ),
         )
 
-    def _state(self, check: ReceiptCheck, valid: str) -> str:
+    def _state(self, check: ReceiptCheck) -> str:
         """The state of a valid receipt: whether its entry is in the log, and whether witnesses saw it there."""
         if self.log is None or self.log.fault is not None or check.release is None:
-            return valid
+            return "valid"
         if not self.log.covers(check.release.ledger):
-            return f"{valid}, not yet in the public log"
-        return f"{valid}, witnessed" if self.log.witnesses else f"{valid}, in the public log"
+            return "valid, not yet in the public log"
+        return "valid, witnessed" if self.log.witnesses else "valid, in the public log"
 
     def __repr__(self) -> str:
         log_fault = None if self.log is None else self.log.fault
         wrong = [fault for fault in (*(check.fault for check in self.checks), self.fault, log_fault) if fault]
-        found = f"{len(wrong)} faults, first: {wrong[0]}" if wrong else "all good"
+        found = f"{len(wrong)} faults, first: {wrong[0]}" if wrong else "all valid"
         return f"<ReceiptsReport: {len(self.checks)} receipts, {found}>"
 
     def _repr_html_(self) -> str:
@@ -156,7 +156,7 @@ class ReceiptsReport:
                     "release": None if check.release is None else check.release.id,
                     "sequence": None if check.release is None else check.release.ledger.sequence,
                     "fault": check.fault,
-                    "state": None if check.fault else self._state(check, "good"),
+                    "state": None if check.fault else self._state(check),
                 }
                 for check in self.checks
             ],

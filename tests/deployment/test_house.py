@@ -92,6 +92,15 @@ def test_the_runtime_requirements_are_pinned_as_the_others() -> None:
     assert not {"pytest", "mypy", "duckdb"} & runtime.keys()
 
 
+def test_the_context_of_the_image_has_every_file_that_the_dockerfile_copies() -> None:
+    """.dockerignore excludes everything and names the exceptions."""
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    kept = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+
+    assert {name for names in copied for name in names.split()} == set(kept)
+    assert all((ROOT / name).exists() for name in kept)
+
+
 def test_what_the_project_depends_on_is_pinned() -> None:
     """pyproject.toml and the requirements have not drifted apart."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

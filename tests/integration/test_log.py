@@ -394,8 +394,8 @@ def test_a_log_that_ends_before_an_old_receipt_is_a_fault_for_who_requires_witne
         )
         auditor.audit(dataset="register", sensitive=["sex"], epsilon="1", decision="hours", above=20.5)
         report = auditor.verify()
-        assert (report.ok, states(report)) == (True, ["good, not yet in the public log"])
-        assert report.to_document()["receipts"][0]["state"] == "good, not yet in the public log"
+        assert (report.ok, states(report)) == (True, ["valid, not yet in the public log"])
+        assert report.to_document()["receipts"][0]["state"] == "valid, not yet in the public log"
         monkeypatch.setattr("auditor_client.exchange.receipts.PUBLISHED_AFTER_MAX", timedelta(0))
         late = auditor.verify()
     assert not late.ok
