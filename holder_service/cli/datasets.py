@@ -27,6 +27,7 @@ from holder_service.cli.times import Expires, end_of_day
 from holder_service.records.formats import RecordFormat
 
 commands = typer.Typer()
+_CHECKED = "{} fits the declaration of {}; nothing was kept. Earlier loads were not compared."
 records_commands = typer.Typer(
     no_args_is_help=True, help="Let the holder read files of records itself, and list running loads."
 )
@@ -135,7 +136,7 @@ def load(
     *,
     how: RecordFormat,
     check: Annotated[bool, typer.Option(
-        "--check", help="Validate only: report every error and store nothing.",
+        "--check", help="Validate only: report every error and store nothing. Earlier loads are not compared.",
     )] = False,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
@@ -160,7 +161,7 @@ def load(
     if as_json:
         print(json.dumps(answer))
     elif check:
-        print(f"{records} fits the declaration of {dataset}; nothing was kept.")
+        print(_CHECKED.format(records, dataset))
     else:
         print(f"Version {answer['version']} of {dataset} is loaded.")
 
@@ -173,7 +174,7 @@ def load_from(
     *,
     how: RecordFormat,
     check: Annotated[bool, typer.Option(
-        "--check", help="Validate only: report every error and store nothing.",
+        "--check", help="Validate only: report every error and store nothing. Earlier loads are not compared.",
     )] = False,
     url: Url = "", key: AdminKey = "", as_json: AsJson = False,
 ) -> None:  # fmt: skip
@@ -188,7 +189,7 @@ def load_from(
     if as_json:
         print(json.dumps(answer))
     elif check:
-        print(f"{source} fits the declaration of {dataset}; nothing was kept.")
+        print(_CHECKED.format(source, dataset))
     else:
         print(f"Version {answer['version']} of {dataset} is loaded.")
 

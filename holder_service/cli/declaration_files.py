@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read_declaration(file: Path, *, adding: Mapping[str, Any] | None = None) -> "DatasetDeclaration":
-    """Read a declaration, or end the command with all that is wrong with it, each fault at its line.
+    """Read a declaration, or end the command with all of its faults, each at its line.
 
     Args:
         file: A JSON file.
@@ -35,8 +35,8 @@ def read_declaration(file: Path, *, adding: Mapping[str, Any] | None = None) -> 
         return DatasetDeclaration.model_validate_json(json.dumps({**adding, **document}))
     except (ValueError, TypeError) as error:
         if not isinstance(error, ValidationError):
-            fail(f"{file} is no declaration: expected a JSON object.")
+            fail(f"{file} is not a valid declaration: expected a JSON object. Correct the file.")
         _, faults = validation_refusal(error)
-        is_json = not any(one["type"] == "json_invalid" for one in error.errors())
+        is_json = not any(fault["type"] == "json_invalid" for fault in error.errors())
         text = content.decode() if is_json else ""
-        fail("\n".join([f"{file} is no declaration:", *("  " + located(text, **one) for one in faults)]))
+        fail("\n".join([f"{file} is not a valid declaration:", *("  " + located(text, **fault) for fault in faults)]))

@@ -27,8 +27,8 @@ def split(
 ) -> None:
     """Split a register into two halves, neither of which contains anybody's sensitive values. Sends nothing.
 
-    Send each half to one holder over a channel that the other cannot read, then delete both files here. Whoever has
-    both halves has the values. See docs/two-holders.md.
+    Send each half to one holder over a channel that the other cannot read, then delete both files here. Anyone
+    with both halves has the values. See docs/two-holders.md.
     """
     from holder_service.records.splitting import split_register
 

@@ -1,4 +1,4 @@
-"""Which blocks the datasets of a population may declare: one column for all, and no number for two values (spec 10 §4).
+"""Rules for the declared blocks of a population: one column for all, and no number for two values (spec 10 §4).
 
 The blocks belong to the population, as its relation does. Once records are loaded or losses charged they can only grow:
 people stay in the blocks that they were in, and sums stay with their numbers.
@@ -73,7 +73,7 @@ def require_promise(cap: Loss, schemas: Mapping[str, Schema]) -> None:
 
 
 def entered_blocks(domain: BlockDomain | None) -> dict[str, Any]:
-    """What the entry of a dataset says of its blocks; nothing without them."""
+    """Return what the entry of a dataset says of its blocks; nothing without them."""
     if domain is None:
         return {}
     return {

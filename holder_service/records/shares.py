@@ -46,7 +46,7 @@ Words = npt.NDArray[np.uint64]
 
 
 class ShareHeader(RequestModel):
-    """What a file of shares says of itself."""
+    """The header of a file of shares."""
 
     format: str
     """`FORMAT`."""
@@ -97,7 +97,7 @@ def words_per_person(schema: Schema) -> int:
 
 
 def groups_digest(schema: Schema) -> str:
-    """What a file says of the groups that its words are of: they follow from the sensitive columns, in this order."""
+    """Return the digest of the sensitive columns in their order, from which the groups of the words follow."""
     return canonical.digest([schema.by_name[name].model_dump(mode="json") for name in schema.sensitive])
 
 
@@ -127,7 +127,7 @@ class ShareFile:
         """Read what a file says of itself, and compare it with the declaration.
 
         Raises:
-            InvalidRecords: It is no file of shares, one of the other party, or of other groups.
+            InvalidRecords: It is not a file of shares, or is one of the other party or of other groups.
         """
         header, names = _header(upload)
         if schema.shares is None or header.party != schema.shares.party:
@@ -175,7 +175,9 @@ class ShareFile:
         with pa.parquet.ParquetFile(self.path, memory_map=True) as file:
             kind = pa.binary(self.per_person * WORD_BYTES)
             if COLUMN not in file.schema_arrow.names or file.schema_arrow.field(COLUMN).type != kind:
-                raise InvalidRecords("The file has no words of shares for these groups: split the register again.")
+                raise InvalidRecords(
+                    "The file does not contain the words of shares for these groups: split the register again."
+                )
             for batch in file.iter_batches(batch_size=_ROWS_READ, columns=[COLUMN]):
                 if batch.column(0).null_count:
                     raise InvalidRecords("The words of a person are missing: split the register again.")
@@ -205,9 +207,9 @@ def _header(upload: Upload) -> tuple[ShareHeader, list[str]]:
         raise InvalidRecords(_NO_HEADER)
     try:
         with pa.parquet.ParquetFile(upload.path, memory_map=True) as file:
-            found = (file.schema_arrow.metadata or {}).get(HEADER)
+            content = (file.schema_arrow.metadata or {}).get(HEADER)
             names: list[str] = list(file.schema_arrow.names)
-        header = _HEADERS.validate_python(json.loads(found or b"null"))
+        header = _HEADERS.validate_python(json.loads(content or b"null"))
     except (pa.ArrowException, OSError, ValueError, ValidationError):
         raise InvalidRecords(_NO_HEADER) from None  # the text of these errors may quote the file
     seeded = header.seed is not None and len(header.seed) == 2 * SEED_BYTES

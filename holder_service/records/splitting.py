@@ -1,4 +1,4 @@
-"""`holder split`: a register as two files of shares, of which one alone says nothing of any sensitive value.
+"""`holder split`: a register as two files of shares, neither of which alone contains a sensitive value.
 
 The register is read whole, and each person gets words as `records.shares` says. Nothing else is written; what is only
 in memory is forgotten with the process. If anything fails, neither file has its name.
@@ -50,7 +50,7 @@ class SplitResult(NamedTuple):
 
     Attributes:
         split_id: What both files have in common.
-        people: How many people were split; for whoever has the register alone.
+        people: The number of people. Only the owner of the register may see it.
     """
 
     split_id: str

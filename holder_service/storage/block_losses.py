@@ -1,4 +1,4 @@
-"""What accounts lost by block, as nodes of their trees (`domain.block_losses`): read and changed a few at a time.
+"""The losses of accounts by block, as nodes of their trees (`domain.block_losses`): read and changed a few at a time.
 
 The sums follow from the ledger's entries, and verification compares them. The population's own, over all auditors, are
 under the auditor "".

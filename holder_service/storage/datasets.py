@@ -83,7 +83,7 @@ class Dataset:
         return self.schema.block_domain if self.rehearsal is None else None
 
     def charged_blocks(self, losses: tuple[BlockLoss, ...]) -> ChargedBlocks | None:
-        """What a request is charged by block, as quotes and releases say it; `None` without blocks."""
+        """Return the charges of a request by block, as quotes and releases say them; `None` without blocks."""
         return None if self.blocks is None else self.blocks.described(losses)
 
     @property

@@ -26,7 +26,7 @@ BlockValue = str | int
 
 
 class Blocks(RequestModel):
-    """That losses are added up for each block of people by itself, and in how many blocks one person may be."""
+    """The declaration of blocks: losses are added up for each block of people, and a person may be in a few of them."""
 
     column: Text
     """The column whose values are the blocks: public, and fixed for a record. A category, or an integer with minimum
@@ -38,7 +38,7 @@ class Blocks(RequestModel):
 
 @dataclass(frozen=True, slots=True)
 class BlockLoss:
-    """What each block loses of those from one number to another, both included."""
+    """The loss of each block from one number to another, both included."""
 
     first: int
     last: int
@@ -64,7 +64,7 @@ class BlockDomain:
 
     @property
     def count(self) -> int:
-        """How many blocks are declared."""
+        """The number of declared blocks."""
         return self.last - self.first + 1
 
     def value(self, number: int) -> BlockValue:
@@ -110,7 +110,7 @@ class BlockDomain:
 
 
 class BlockCharge(ContractModel):
-    """What each block loses of those from one value to another, both included."""
+    """The loss of each block from one value to another, both included."""
 
     first: BlockValue
     """The value of the first block."""
@@ -123,7 +123,7 @@ class BlockCharge(ContractModel):
 
 
 class ChargedBlocks(ContractModel):
-    """What a request is charged to each block of people; blocks that are not listed are charged nothing."""
+    """The charges of a request to blocks of people; blocks that are not listed are charged nothing."""
 
     column: str
     """The column whose values are the blocks."""
@@ -139,7 +139,7 @@ class ChargedBlocks(ContractModel):
 
     @property
     def person_loss(self) -> Loss:
-        """What one person loses at most: the largest losses of as many blocks as a person may be in, added up.
+        """The most that one person can lose: the largest losses of as many blocks as a person may be in, added up.
 
         ε and δ each: the blocks that lose most of one may not be those that lose most of the other.
         """
@@ -161,7 +161,7 @@ class ChargedBlocks(ContractModel):
 
 
 class BlockBalance(ContractModel):
-    """What is left in each block of those from one value to another, both included."""
+    """The balance of each block from one value to another, both included."""
 
     first: BlockValue
     """The value of the first block."""

@@ -219,7 +219,7 @@ class Schema(RequestModel):
     shares: ShareParty | None = Field(default=None, exclude_if=lambda shares: shares is None)
     """Which half of the sensitive values the records have, where another holder has the other half."""
     blocks: Blocks | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
-    """That losses are added up for each block of people by itself, where they are."""
+    """The blocks of people by which losses are added up; left out where they are added up about everybody."""
     following: tuple[Text, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The derived columns whose values follow from sensitive ones."""
 

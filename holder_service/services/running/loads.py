@@ -26,7 +26,10 @@ _NO_RECORDS: Final = "Answers about it are free, so no records can be loaded int
 def check(
     store: LedgerStore, *, name: str, upload: Upload | RecordsUrl, engine: Engine, report: Report = unseen
 ) -> None:
-    """Check a file as `load` does, and keep nothing.
+    """Compare a file with the declaration as `load` does, and keep nothing.
+
+    Earlier loads are not compared: neither the blocks that people were in, nor the other half of a split. A check is
+    not entered into the ledger, so its result must not depend on earlier records.
 
     Raises:
         NotFound: The dataset does not exist.

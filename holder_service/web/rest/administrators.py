@@ -80,7 +80,9 @@ class PopulationPair(RequestModel):
 class LoadOptions(RecordFormat):
     """How a file of records is written, and whether it is loaded."""
 
-    check: bool = Field(default=False, description="Check everything that a load would, and keep nothing.")
+    check: bool = Field(
+        default=False, description="Compare the file with the declaration, not with earlier loads, and keep nothing."
+    )
 
     @property
     def form(self) -> RecordFormat:
