@@ -1,89 +1,44 @@
-"""ONNX: what a graph's operators make of its inputs, followed symbol by symbol. The graph is never run.
+"""ONNX: what a graph's operators make of its inputs, followed symbol by symbol (`symbols`). The graph is never run.
 
-A tensor is one of: a constant; numbers that are each a function of one input (`Encoded`); outputs of trees or of layers
-of such numbers (`Outputs`); a class (`Chosen`). An operator that leads anywhere else is refused by its name.
+An operator that leads to anything but these symbols is refused by its name.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor_client.errors import ModelRefused
+from auditor_client.models.readers.onnx.symbols import (
+    STEPS,
+    Chosen,
+    DenseStep,
+    Encoded,
+    Outputs,
+    Tensor,
+    Unread,
+    cast_number,
+    columns_of,
+    is_coded,
+    is_text,
+    layer_of,
+    linear_outputs,
+    machine_outputs,
+    require_small,
+    shifted,
+    texts_of,
+    with_step,
+)
 from auditor_client.models.readers.onnx.tensors import constant_array
-from auditor_client.models.readers.parsing import VALUES_MAX
-from shared.wire import limits
 
-Numbers = NDArray[np.float64]
 NODES_MAX: Final = 10_000
 WIDTH_MAX: Final = 65_536
-STEPS_MAX: Final = 16
 _KINDS: Final = {1: "single", 6: "whole", 7: "whole", 9: "single", 11: "double"}
 _NUMPY: Final[Mapping[int, Any]] = {1: np.float32, 6: np.int32, 7: np.int64, 11: np.float64}
 OPSETS: Final[Mapping[str, tuple[int, int]]] = {"": (7, 28), "ai.onnx": (7, 28), "ai.onnx.ml": (1, 5)}
 """The versions of the operators' sets in which they mean what is read here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """One number of a classifier's, which skl2onnx gives beside the class; no operator is read of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A number that is a function of one input.
-
-    Attributes:
-        source: The input's index.
-        steps: Operators with a constant each, applied to a number in order, in single precision.
-        codes: Of a text, the number of each; None for a number.
-        otherwise: Of a text that has none.
-        filling: What a missing number becomes first; NaN: it stays missing.
-        kind: Whether it is a float32 ("single"), or still the double ("double") or the whole number ("whole") that came
-            in. A float32 that is made a double again is "widened".
-    """
-
-    source: int
-    steps: tuple[tuple[str, float], ...] = ()
-    codes: tuple[tuple[str, float], ...] | None = None
-    otherwise: float = np.nan
-    filling: float = np.nan
-    kind: str = "single"
-
-    def image(self, number: float) -> np.float32:
-        """What a number becomes, in single precision."""
-        value = np.float32(number)
-        with np.errstate(all="ignore"):
-            for name, constant in self.steps:
-                value = STEPS[name](value, np.float32(constant))
-        return np.float32(value)
-
-    @property
-    def affine(self) -> tuple[float, float]:
-        """The slope and the constant of all steps together, as real numbers."""
-        slope, constant = 1.0, 0.0
-        for name, number in self.steps:
-            match name:
-                case "Add":
-                    constant += number
-                case "Sub":
-                    constant -= number
-                case "Mul":
-                    slope, constant = slope * number, constant * number
-                case "Div":
-                    slope, constant = slope / number, constant / number
-        return slope, constant
-
-
-STEPS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "Add": lambda value, constant: value + constant,
-    "Sub": lambda value, constant: value - constant,
-    "Mul": lambda value, constant: value * constant,
-    "Div": lambda value, constant: value / constant,
-}
 
 
 _CLASSES: Final = "classlabels_ints classlabels_int64s classlabels_strings"
@@ -105,45 +60,6 @@ ATTRIBUTES: Final[Mapping[str, str]] = {
     "support_vectors vectors_per_class",
 }  # fmt: skip
 """The attributes of each operator that are used, or change nothing; those of tree ensembles are looked at apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class DenseStep:
-    """One layer: weights of shape (units, inputs), a bias for each unit, and what is done with the sums."""
-
-    weights: Numbers
-    bias: Numbers
-    activation: str = "identity"
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """Numbers that a record gets: one for each class, or one.
-
-    Attributes:
-        inputs: What goes in.
-        layers: Dense layers, at least one, or none where there are trees.
-        trees: A tree ensemble's attributes by name.
-        link: What was done with the sums at last: "", "Sigmoid" or "Softmax".
-        both: Whether the two numbers are 1 − p and p of a single sum.
-    """
-
-    inputs: tuple[Encoded, ...]
-    layers: tuple[DenseStep, ...] = ()
-    trees: dict[str, Any] | None = None
-    link: str = ""
-    both: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The class of the largest number; or its index, while `classes` is None."""
-
-    of: Outputs
-    classes: tuple[Any, ...] | None = None
-
-
-Tensor = NDArray[Any] | tuple[Encoded, ...] | tuple[str, int] | Outputs | Chosen
 
 
 class Graph:
@@ -281,46 +197,46 @@ class Graph:
             raise ModelRefused(f"A Cast of a model's outputs to the type {to} is not read.")
         if tensor[0] == "text" or to not in (1, 11):
             raise ModelRefused("A Cast of inputs to whole numbers or texts is not read.")
-        return tuple(_cast(encoded, to) for encoded in tensor)
+        return tuple(cast_number(encoded, to) for encoded in tensor)
 
     def _op_concat(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         if all(isinstance(tensor, np.ndarray) for tensor in inputs):
-            _require_small(sum(tensor.size for tensor in inputs))
+            require_small(sum(tensor.size for tensor in inputs))
             return np.concatenate(inputs, axis=attributes.get("axis", 0))
-        one_hot = all(isinstance(tensor, tuple) and all(_is_coded(part) for part in tensor) for tensor in inputs)
+        one_hot = all(isinstance(tensor, tuple) and all(is_coded(part) for part in tensor) for tensor in inputs)
         if attributes.get("axis") not in (1, -1, 2 if one_hot else 1):  # a table of one-hot columns has three axes
             raise ModelRefused("A Concat of records, not of columns, is not read.")
         if len(inputs) == 2 and all(isinstance(tensor, Outputs) for tensor in inputs):
             first, second = inputs
             if first.both and first.layers is second.layers and second.link == "Sigmoid":
                 return first
-        if all(_texts_of(tensor) for tensor in inputs):
-            return tuple(text for tensor in inputs for text in _texts_of(tensor))
+        if all(texts_of(tensor) for tensor in inputs):
+            return tuple(text for tensor in inputs for text in texts_of(tensor))
         if all(isinstance(tensor, tuple) and isinstance(tensor[0], Encoded) for tensor in inputs):
-            _require_small(sum(map(len, inputs)), WIDTH_MAX)
+            require_small(sum(map(len, inputs)), WIDTH_MAX)
             return tuple(encoded for tensor in inputs for encoded in tensor)
         raise ModelRefused("A Concat of a model's outputs is not read.")
 
     def _op_gather(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         """Some columns of a table, as a ColumnTransformer takes them."""
         table, positions = inputs
-        columns: tuple[Any, ...] = _texts_of(table) or (table if isinstance(table, tuple) else ())
+        columns: tuple[Any, ...] = texts_of(table) or (table if isinstance(table, tuple) else ())
         if not columns or not isinstance(positions, np.ndarray) or attributes.get("axis") not in (1, -1):
             raise ModelRefused("A Gather is read of a table's columns, by constant numbers.")
         indices = positions.ravel().tolist()
         if not all(-len(columns) <= index < len(columns) for index in indices) or not indices:
             raise ModelRefused("A Gather takes a column that the table does not have.")
         taken = tuple(columns[int(index)] for index in indices)
-        return taken[0] if len(taken) == 1 and _is_text(taken[0]) else taken
+        return taken[0] if len(taken) == 1 and is_text(taken[0]) else taken
 
     def _op_featurevectorizer(self, inputs: Sequence[Any], _: Any) -> Any:
         table = self._op_concat(inputs, {"axis": 1})
-        return tuple(_cast(encoded, 1) for encoded in table) if isinstance(table[0], Encoded) else table
+        return tuple(cast_number(encoded, 1) for encoded in table) if isinstance(table[0], Encoded) else table
 
     def _elementwise(self, name: str, inputs: Sequence[Any]) -> Any:
         left, right = inputs
         if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
-            _require_small(math.prod(np.broadcast_shapes(left.shape, right.shape)))
+            require_small(math.prod(np.broadcast_shapes(left.shape, right.shape)))
             return STEPS[name](left, right)
         if name == "Sub" and isinstance(right, Outputs) and right.link == "Sigmoid" and _is_one(left):
             return replace(right, both=True)
@@ -329,11 +245,11 @@ class Graph:
         if not isinstance(right, np.ndarray):
             raise ModelRefused(f"{name} of two columns, or of outputs, is not read.")
         if isinstance(left, Outputs):
-            return _shifted(left, name, right)
+            return shifted(left, name, right)
         if not isinstance(left[0], Encoded):
             raise ModelRefused(f"{name} of texts is not read.")
         numbers = np.broadcast_to(np.asarray(right, np.float64).ravel(), (len(left),))
-        return tuple(_step(encoded, name, float(number)) for encoded, number in zip(left, numbers, strict=True))
+        return tuple(with_step(encoded, name, float(number)) for encoded, number in zip(left, numbers, strict=True))
 
     def _op_add(self, inputs: Sequence[Any], _: Any) -> Any:
         return self._elementwise("Add", inputs)
@@ -348,18 +264,18 @@ class Graph:
         return self._elementwise("Div", inputs)
 
     def _op_scaler(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        columns = _columns(inputs[0], "Scaler")
+        columns = columns_of(inputs[0], "Scaler")
         steps = []
         for name, default in (("offset", 0.0), ("scale", 1.0)):
             numbers = np.asarray(attributes.get(name, [default]), np.float64)
             steps.append(np.broadcast_to(numbers, (len(columns),)).tolist())
         return tuple(
-            _step(_step(column, "Sub", offset), "Mul", scale)
+            with_step(with_step(column, "Sub", offset), "Mul", scale)
             for column, offset, scale in zip(columns, *steps, strict=True)
         )
 
     def _op_imputer(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        columns = _columns(inputs[0], "Imputer")
+        columns = columns_of(inputs[0], "Imputer")
         values = attributes.get("imputed_value_floats", attributes.get("imputed_value_int64s", []))
         replaced = attributes.get("replaced_value_float", attributes.get("replaced_value_int64", 0.0))
         if not np.isnan(replaced) or any(encoded.steps or encoded.codes for encoded in columns):
@@ -369,7 +285,7 @@ class Graph:
 
     def _op_onehotencoder(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         column = inputs[0]
-        if not (_is_text(column) and "cats_strings" in attributes and attributes.get("zeros", 1) == 1):
+        if not (is_text(column) and "cats_strings" in attributes and attributes.get("zeros", 1) == 1):
             raise ModelRefused("A OneHotEncoder is read for texts, with zeros for an unknown one.")
         return tuple(Encoded(column[1], codes=((text, 1.0),), otherwise=0.0) for text in attributes["cats_strings"])
 
@@ -388,14 +304,14 @@ class Graph:
         left, right = inputs
         if not isinstance(right, np.ndarray) or right.ndim != 2:
             raise ModelRefused("A MatMul is read of columns with a constant table.")
-        return _layer(left, np.asarray(right, np.float64).T)
+        return layer_of(left, np.asarray(right, np.float64).T)
 
     def _op_gemm(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         if attributes.get("transA", 0) or attributes.get("alpha", 1.0) != 1.0 or attributes.get("beta", 1.0) != 1.0:
             raise ModelRefused("A Gemm is read with alpha = beta = 1 and without transA.")
         weights = np.asarray(inputs[1], np.float64)
-        layer = _layer(inputs[0], weights if attributes.get("transB", 0) else weights.T)
-        return layer if len(inputs) == 2 else _shifted(layer, "Add", np.asarray(inputs[2]))
+        layer = layer_of(inputs[0], weights if attributes.get("transB", 0) else weights.T)
+        return layer if len(inputs) == 2 else shifted(layer, "Add", np.asarray(inputs[2]))
 
     def _activated(self, outputs: Any, name: str) -> Any:
         if (
@@ -446,22 +362,22 @@ class Graph:
         return self._op_gather(inputs, {"axis": 1})
 
     def _op_linearregressor(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        columns = _columns(inputs[0], "LinearRegressor")
-        return _linear(columns, attributes, attributes.get("targets", 1))
+        columns = columns_of(inputs[0], "LinearRegressor")
+        return linear_outputs(columns, attributes, attributes.get("targets", 1))
 
     def _op_linearclassifier(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        columns, classes = _columns(inputs[0], "LinearClassifier"), _classes(attributes)
-        outputs = _linear(columns, attributes, len(attributes.get("coefficients", [])) // max(1, len(columns)))
+        columns, classes = columns_of(inputs[0], "LinearClassifier"), _classes(attributes)
+        outputs = linear_outputs(columns, attributes, len(attributes.get("coefficients", [])) // max(1, len(columns)))
         return [Chosen(outputs, classes), outputs]
 
     def _op_svmregressor(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         if attributes.get("one_class", 0) or attributes.get("post_transform", "NONE") != "NONE":
             raise ModelRefused("An SVMRegressor is read that gives a number as it adds it up.")
-        return _machine(_columns(inputs[0], "SVMRegressor"), attributes, int(attributes.get("n_supports", 0)))
+        return machine_outputs(columns_of(inputs[0], "SVMRegressor"), attributes, int(attributes.get("n_supports", 0)))
 
     def _op_svmclassifier(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         """Of two classes by the sign of one sum: above 0 is the first class, and 0 itself the second."""
-        columns, classes = _columns(inputs[0], "SVMClassifier"), _classes(attributes)
+        columns, classes = columns_of(inputs[0], "SVMClassifier"), _classes(attributes)
         vectors = sum(attributes.get("vectors_per_class", []))
         has_signs = min(attributes.get("coefficients", [0.0])) < 0
         if len(classes) != 2 or not vectors or attributes.get("prob_a") or not has_signs:
@@ -469,17 +385,17 @@ class Graph:
                 "An SVMClassifier is read with its support vectors, of two classes and without probabilities: fit it "
                 "with `probability=False`, or one model for each class."
             )
-        outputs = _machine(columns, attributes, vectors)
+        outputs = machine_outputs(columns, attributes, vectors)
         layer = outputs.layers[0]
         both = DenseStep(np.concatenate([-layer.weights, layer.weights]), np.concatenate([-layer.bias, layer.bias]))
         outputs = replace(outputs, layers=(both,))
         return [Chosen(outputs, (classes[1], classes[0])), outputs]
 
     def _op_treeensembleregressor(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        return Outputs(_columns(inputs[0], "TreeEnsembleRegressor"), trees=attributes)
+        return Outputs(columns_of(inputs[0], "TreeEnsembleRegressor"), trees=attributes)
 
     def _op_treeensembleclassifier(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        outputs = Outputs(_columns(inputs[0], "TreeEnsembleClassifier"), trees=attributes)
+        outputs = Outputs(columns_of(inputs[0], "TreeEnsembleClassifier"), trees=attributes)
         return [Chosen(outputs, _classes(attributes)), outputs]
 
 
@@ -491,30 +407,6 @@ READ: Final = (
 )
 
 
-def _cast(encoded: Encoded, to: int) -> Encoded:
-    """A number as a float32 (1) or as a double (11)."""
-    if to == 1 and (encoded.kind == "single" or not encoded.steps):
-        return replace(encoded, kind="single")
-    return replace(encoded, kind="widened") if to == 11 and encoded.kind == "single" else encoded
-
-
-def _is_text(tensor: Any) -> bool:
-    return isinstance(tensor, tuple) and len(tensor) == 2 and tensor[0] == "text"
-
-
-def _texts_of(tensor: Any) -> tuple[Any, ...]:
-    """The columns of a table of texts; nothing of any other tensor."""
-    if _is_text(tensor):
-        return (tensor,)
-    return tensor if isinstance(tensor, tuple) and all(map(_is_text, tensor)) else ()
-
-
-def _require_small(size: int, limit: int = VALUES_MAX) -> None:
-    """Refuse what a few operators can make large."""
-    if size > limit:
-        raise ModelRefused(f"The graph makes a tensor or layers of {size} parts: {limit} are read.")
-
-
 def _is_one(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.size == 1 and float(value.ravel()[0]) == 1
 
@@ -523,87 +415,9 @@ def _plain(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _is_coded(tensor: Any) -> bool:
-    """Whether it is a number that stands for a text."""
-    return isinstance(tensor, Encoded) and tensor.codes is not None
-
-
-def _columns(tensor: Any, what: str) -> tuple[Encoded, ...]:
-    if isinstance(tensor, tuple) and tensor and all(isinstance(column, Encoded) for column in tensor):
-        return tensor
-    raise ModelRefused(f"{what} is read directly behind encoders and scalers.")
-
-
-def _step(encoded: Encoded, name: str, number: float) -> Encoded:
-    if not np.isfinite(number) or (name in ("Div", "Mul") and number == 0):
-        raise ModelRefused(f"{name} by {number}, which is not read.")
-    if len(encoded.steps) >= STEPS_MAX:
-        raise ModelRefused(f"A number goes through more than {STEPS_MAX} operators before the model.")
-    return replace(encoded, steps=(*encoded.steps, (name, number)))
-
-
 def _classes(attributes: dict[str, Any]) -> tuple[Any, ...]:
     names = ("classlabels_int64s", "classlabels_ints", "classlabels_strings")
     classes = next((tuple(attributes[name]) for name in names if attributes.get(name)), ())
     if len(classes) < 2 or len(set(classes)) != len(classes):
         raise ModelRefused("A classifier has no names for its classes.")
     return classes
-
-
-def _layer(tensor: Any, weights: Numbers) -> Outputs:
-    bias = np.zeros(len(weights))
-    _require_small(weights.size, limits.SCORE_WEIGHT_MAX)
-    if isinstance(tensor, Outputs) and tensor.trees is None and tensor.link in ("", "Sigmoid"):
-        before = tensor.layers
-        _require_small(len(before), limits.SCORE_LAYERS_MAX)
-        _require_small(sum(layer.weights.size for layer in before) + weights.size, limits.SCORE_WEIGHT_MAX)
-        if tensor.link:  # a Sigmoid between two layers
-            before = (*before[:-1], replace(before[-1], activation="logistic"))
-        if weights.shape[1] != len(before[-1].weights):
-            raise ModelRefused("Two layers of the graph do not fit together.")
-        return Outputs(tensor.inputs, (*before, DenseStep(weights, bias)))
-    columns = _columns(tensor, "A layer")
-    if weights.shape[1] != len(columns):
-        raise ModelRefused("A layer of the graph does not fit its inputs.")
-    return Outputs(columns, (DenseStep(weights, bias),))
-
-
-def _linear(columns: tuple[Encoded, ...], attributes: dict[str, Any], rows: int) -> Outputs:
-    weights = np.asarray(attributes.get("coefficients", []), np.float64)
-    if rows < 1 or weights.size != rows * len(columns):
-        raise ModelRefused("A linear operator's coefficients do not fit its inputs.")
-    bias = np.broadcast_to(np.asarray(attributes.get("intercepts", [0.0]), np.float64), (rows,))
-    link = {"NONE": "", "LOGISTIC": "Sigmoid", "SOFTMAX": "Softmax"}.get(attributes.get("post_transform", "NONE"))
-    if link is None:
-        raise ModelRefused(f"post_transform {attributes['post_transform'][:40]!r} is not read.")
-    return Outputs(columns, (DenseStep(weights.reshape(rows, len(columns)), np.array(bias)),), link=link)
-
-
-def _machine(columns: tuple[Encoded, ...], attributes: dict[str, Any], number: int) -> Outputs:
-    """A linear support vector machine: its vectors, times their coefficients, added up to one weight an input.
-
-    Without vectors the coefficients are the weights.
-    """
-    if attributes.get("kernel_type", "LINEAR") != "LINEAR":
-        kernel = attributes["kernel_type"][:40]
-        raise ModelRefused(f"Support vector machines are read with a LINEAR kernel, not {kernel!r}.")
-    weights, vectors, rho = (
-        np.asarray(attributes.get(name, []), np.float64) for name in ("coefficients", "support_vectors", "rho")
-    )
-    if number:
-        if weights.size != number or vectors.size != number * len(columns):
-            raise ModelRefused("A support vector machine's vectors do not fit its inputs.")
-        weights = weights @ vectors.reshape(number, -1)
-    if weights.size != len(columns) or rho.size != 1:
-        raise ModelRefused("A support vector machine's numbers do not fit its inputs.")
-    return Outputs(columns, (DenseStep(weights[np.newaxis], rho),))
-
-
-def _shifted(outputs: Outputs, name: str, constant: NDArray[Any]) -> Outputs:
-    plain = outputs.trees is None and not outputs.link and outputs.layers[-1].activation == "identity"
-    if not plain or name not in ("Add", "Sub"):
-        raise ModelRefused(f"{name} behind an activation or trees is not read.")
-    last = outputs.layers[-1]
-    numbers = np.broadcast_to(np.asarray(constant, np.float64).ravel(), last.bias.shape)
-    bias = last.bias + numbers if name == "Add" else last.bias - numbers
-    return replace(outputs, layers=(*outputs.layers[:-1], replace(last, bias=bias)))

@@ -24,7 +24,8 @@ from auditor_client.models.readers.inputs import (
     opposite,
 )
 from auditor_client.models.readers.links import expf, least, logistic
-from auditor_client.models.readers.onnx.graph import READ, Chosen, DenseStep, Encoded, Graph, Outputs
+from auditor_client.models.readers.onnx.graph import READ, Graph
+from auditor_client.models.readers.onnx.symbols import Chosen, DenseStep, Encoded, Outputs
 from auditor_client.models.readers.onnx.tensors import require_own_data
 from auditor_client.models.readers.parsing import DocumentPart
 from auditor_client.models.readers.tree_tables import TestTable, made, tree_table

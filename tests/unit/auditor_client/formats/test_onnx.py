@@ -13,7 +13,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.onnx import graph as onnx_graph
-from auditor_client.models.readers.onnx.graph import Encoded
+from auditor_client.models.readers.onnx.symbols import Encoded
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.formats import Format
 from checks.model_formats.onnx_graphs import CLASSIFIERS, NEVER_MISSING, agreement, onnx_file
@@ -46,13 +46,13 @@ def test_a_fault_in_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_support_vector_machine_that_is_read_wrongly_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: weights that are a hundredth too large."""
-    machine = onnx_graph._machine
+    machine = onnx_graph.machine_outputs
 
     def too_large(*given: Any) -> Any:
         made = machine(*given)
         return replace(made, layers=(replace(made.layers[0], weights=1.01 * made.layers[0].weights),))
 
-    monkeypatch.setattr(onnx_graph, "_machine", too_large)
+    monkeypatch.setattr(onnx_graph, "machine_outputs", too_large)
 
     assert agreement(*onnx_file(1, "vectors"))[1].outside
 
