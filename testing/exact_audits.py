@@ -10,11 +10,11 @@ from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.reading import Reading
 from auditor_client.models.tree import Tree
 from shared.kinds.releases import SigningKey
-from testing.invented.audits import invented_audit
+from testing.invented.audits import signing_key
 from testing.invented.people import PEOPLE
 from testing.invented.questions import FOUR_LEAVES, Person, exact_release, question
 
-KEY: Final[SigningKey] = invented_audit().key
+KEY: Final[SigningKey] = signing_key()
 
 
 def audited(

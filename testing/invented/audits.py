@@ -1,9 +1,10 @@
-"""Audits made by hand, to look at and to test what the report makes of them: the figures are invented."""
+"""Audits of invented counts, to look at and to test what the report makes of them."""
 
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from auditor_client.asking.request import PARITY, AuditRequest
 from auditor_client.audits.result import AuditResult
 from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.measurements import Measurement, NoisyCounts
-from auditor_client.estimation.results import GroupEstimate, ParityEstimate
+from auditor_client.estimation.results import ParityEstimate
 from auditor_client.findings.answers import Rate, RateCounts
 from auditor_client.findings.finding import StoredAnswer
-from auditor_client.findings.reading import Reading
+from auditor_client.findings.reading import FOUR_FIFTHS, Reading
 from auditor_client.models.tree import DecisionRule, Leaf
 from shared.contract.datasets import Budget, DatasetDescription
 from shared.contract.rules import Rule
@@ -33,8 +34,11 @@ from shared.privacy.amounts import Loss, parse_nano
 from testing.registers import REGISTER, plan
 from testing.simulated_holder import SimulatedHolder
 
-Rates = dict[Group, tuple[float, float, float]]
-"""For each group: rate, low, high."""
+People = Mapping[Group, tuple[int, int]]
+"""For each group: how many people have the favourable decision, and how many have the other."""
+Figure = tuple[float, float, float]
+"""Value, low, high."""
+Rates = Mapping[Group, Figure]
 
 _KEY = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"an invented holder").digest())
 
@@ -53,7 +57,7 @@ ADULT_RULES: tuple[tuple[bool, list[dict[str, Any]]], ...] = (
              {"column": "capital gain", "op": "le", "value": 5095.5}]),
 )  # fmt: skip
 
-SEX: Rates = {("Female",): (0.081, 0.078, 0.085), ("Male",): (0.262, 0.258, 0.266)}
+SEX: People = {("Female",): (648, 7352), ("Male",): (2096, 5904)}
 
 
 def decision_rules(rules: Sequence[tuple[bool, list[dict[str, Any]]]] = ADULT_RULES) -> tuple[DecisionRule, ...]:
@@ -66,60 +70,42 @@ def decision_rules(rules: Sequence[tuple[bool, list[dict[str, Any]]]] = ADULT_RU
 
 
 def invented_audit(
-    rates: Rates | None = None,
+    people: People | None = None,
     *,
     sensitive: tuple[str, ...] = ("sex",),
-    ratio: tuple[float, float, float] = (0.309, 0.294, 0.325),
-    difference: tuple[float, float, float] = (0.181, 0.175, 0.187),
-    threshold: float = 0.8,
     epsilon: str = "0.5",
     rules: tuple[DecisionRule, ...] | None = None,
-    warnings: tuple[str, ...] = (),
     relation: str = "add_remove",
-    estimator: str = "posterior",
 ) -> AuditResult:
-    """An audit result with these figures; (value, low, high) each, NaN for what does not exist."""
-    rates = SEX if rates is None else rates
+    """An audit whose holder answered with these counts, as if the noise were zero; its figures are estimated from them.
+
+    Args:
+        people: By default those of `SEX`.
+        sensitive: The columns that the groups are values of.
+        epsilon: What the audit cost.
+        rules: By default `ADULT_RULES`.
+        relation: The population's.
+    """
+    people = SEX if people is None else people
     rules = decision_rules() if rules is None else rules
-    parity = ParityEstimate(
-        groups=tuple(
-            GroupEstimate(
-                group=group,
-                rate=_estimate(rate, estimator),
-                population_rate=None,
-                size=_estimate((8000.0, 7990.0, 8010.0), estimator),
-                accepted=_estimate(tuple(8000 * part for part in rate), estimator),
-            )
-            for group, rate in rates.items()
-        ),
-        ratio=_estimate(ratio, estimator),
-        difference=_estimate(difference, estimator),
-        threshold=threshold,
-        warnings=warnings,
-    )
-    dataset = _dataset(tuple(rates), sensitive, rules, relation)
-    answer = _answer(dataset, epsilon, rules)
+    dataset = _dataset(tuple(people), sensitive, rules, relation)
+    answer = _answer(dataset, epsilon, rules, people)
     release = Release.model_validate(answer)
     request = AuditRequest(sensitive=sensitive, epsilon=epsilon, strategy="verdict", mechanism="laplace", version=3)
     receipt = Path("receipts") / f"{release.id.removeprefix('sha256:')}.json"
+    accepted, refused = (
+        NoisyCounts.of([counts], release.batches[0].noise) for counts in zip(*people.values(), strict=True)
+    )
+    measurement = Measurement(tuple(people), accepted, refused, "unfavourable")
+    counts = {Rate.ACCEPTANCE: RateCounts(measurement, ("favourable",), ("unfavourable",))}
+    reading = Reading(threshold=FOUR_FIFTHS)
     return AuditResult(
         question=Question(dataset, request, rules, ModelDigest(rules="sha256:" + "1" * 64, file="sha256:" + "2" * 64)),
-        stored=StoredAnswer(release, answer, receipt, _signing_key()),
-        reading=Reading(estimator=estimator, threshold=threshold),
+        stored=StoredAnswer(release, answer, receipt, signing_key()),
+        reading=reading,
         holder_url="https://holder.example",
-        counts={
-            Rate.ACCEPTANCE: RateCounts(
-                Measurement(
-                    groups=tuple(rates),
-                    favourable=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
-                    complement=NoisyCounts.of([[100] * len(rates)], release.batches[0].noise),
-                    complement_is="unfavourable",
-                ),
-                ("favourable",),
-                ("unfavourable",),
-            )
-        },
-        estimates={PARITY: parity},
+        counts=counts,
+        estimates={PARITY: reading.estimate(PARITY, counts, None)},
         budget=Budget(
             auditor="ADR",
             population="adult",
@@ -129,6 +115,33 @@ def invented_audit(
         ),
         versions={"pafer": "0.2.0.dev0", "Python": "3.11.2", "numpy": "2.4.6"},
     )
+
+
+def with_figures(
+    audit: AuditResult,
+    rates: Rates,
+    *,
+    ratio: Figure,
+    difference: Figure,
+    warnings: tuple[str, ...] = (),
+    estimator: str = "posterior",
+) -> AuditResult:
+    """An audit with figures that a test chooses, for texts about what counts seldom lead to; NaN for what is undefined.
+
+    The counts and the numbers of people stay those of the answer: a page of it may contradict itself.
+    """
+    figures = audit.parity
+    chosen = ParityEstimate(
+        groups=tuple(
+            replace(group, rate=_estimate(rates[group.group], estimator), population_rate=None)
+            for group in figures.groups
+        ),
+        ratio=_estimate(ratio, estimator),
+        difference=_estimate(difference, estimator),
+        threshold=figures.threshold,
+        warnings=warnings,
+    )
+    return replace(audit, estimates={PARITY: chosen}, reading=Reading(estimator=estimator, threshold=FOUR_FIFTHS))
 
 
 def _dataset(
@@ -168,17 +181,20 @@ def _feature_columns(rules: tuple[DecisionRule, ...], sensitive: tuple[str, ...]
     ]
 
 
-def _estimate(figure: tuple[float, ...], method: str) -> Estimate:
+def _estimate(figure: Figure, method: str) -> Estimate:
     value, low, high = figure
     return Estimate(value=value, low=low, high=high, level=0.95, method=method)
 
 
-def _signing_key() -> SigningKey:
+def signing_key() -> SigningKey:
+    """The invented holder's public key."""
     public = base64.b64encode(_KEY.public_key().public_bytes_raw()).decode()
     return SigningKey(id="k1", algorithm="ed25519", public_key=public, valid_from=datetime(2026, 11, 1, tzinfo=UTC))
 
 
-def _answer(dataset: DatasetDescription, epsilon: str, rules: tuple[DecisionRule, ...]) -> dict[str, Any]:
+def _answer(
+    dataset: DatasetDescription, epsilon: str, rules: tuple[DecisionRule, ...], people: People
+) -> dict[str, Any]:
     cells = [
         {"id": name, "any_of": [rule.rule.model_dump(mode="json") for rule in rules if rule.favourable == favourable]}
         for name, favourable in (("favourable", True), ("unfavourable", False))
@@ -190,6 +206,13 @@ def _answer(dataset: DatasetDescription, epsilon: str, rules: tuple[DecisionRule
         "created": "2026-11-20T21:30:00Z", "nonce": "0123456789abcdef" * 2,
         "ledger": {"sequence": 17, "hash": "sha256:" + "a" * 64}, "remaining": {"epsilon": "1.5", "delta": "0"},
     }  # fmt: skip
-    holder = SimulatedHolder(dataset=dataset, signing=_KEY, before_signing=lambda document: document.update(always))
+    counts = dict(zip(("favourable", "unfavourable"), zip(*people.values(), strict=True), strict=True))
+
+    def answered(document: dict[str, Any]) -> None:
+        document.update(always)
+        for batch in document["batches"]:
+            batch["cells"] = [{"id": cell["id"], "counts": list(counts[cell["id"]])} for cell in batch["cells"]]
+
+    holder = SimulatedHolder(dataset=dataset, signing=_KEY, before_signing=answered)
     document: dict[str, Any] = json.loads(holder.release(Plan.model_validate(asked))[1])
     return document
