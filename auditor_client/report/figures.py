@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -44,7 +44,7 @@ from auditor_client.report.metric_names import (
 )
 from auditor_client.report.outcome import Outcome, outcome_of
 from auditor_client.report.unknown_data import UnknownSection, unknown_section
-from shared.wire.wording import joined, listed, plain, said
+from shared.wire.wording import joined, listed, plain, said, sentence
 
 _PARTS: Final = {0.05: 5, 0.1: 5, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 6, 0.8: 4, 1.0: 5}
 """The ends that the axis of the rates may have, and into how many equal parts each is divided."""
@@ -57,6 +57,10 @@ _LOWEST: Final = said("lowest")
 _HIGHEST: Final = said("highest")
 _REFERENCE: Final = said("reference")
 _NOT_JUDGED: Final = said("not judged")
+_EQUAL: Final = sentence("{ratio}. 1 means that the rates of all groups are the same.")
+_EQUAL_AMONG_KNOWN: Final = sentence(
+    "{ratio}, among the people whose group is known. 1 means that the rates of all groups are the same."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +250,7 @@ def _ratio_picture(finding: Finding, title: str, estimate: MetricEstimate) -> Ra
                 *([] if bar is None else [said("The threshold is at {threshold}.", threshold=plain(bar))]),
             ]
         ),
-        caption=said("{ratio}. 1 means that the rates of all groups are the same.", ratio=title),
+        caption=said(_EQUAL if estimate.unknown is None else _EQUAL_AMONG_KNOWN, ratio=title),
     )
 
 
@@ -284,7 +288,13 @@ def _figures(metric: str, estimate: MetricEstimate) -> tuple[FigureRow, ...]:
     if estimate.ratio_kind.adverse:
         parts = [_per_thousand_row(estimate)]
     # Where the ratio is no selection rates', a low rate makes it alarming by itself: the difference is read first.
-    return *(of_all if metric in BOTH else reversed(of_all)), *parts
+    rows = *(of_all if metric in BOTH else reversed(of_all)), *parts
+    return rows if estimate.unknown is None else tuple(map(_among_known, rows))
+
+
+def _among_known(row: FigureRow) -> FigureRow:
+    """Say of a figure that people of unknown group are not in it."""
+    return replace(row, definition=said("{definition}; people whose group is known", definition=row.definition))
 
 
 def _per_thousand_row(estimate: MetricEstimate) -> FigureRow:

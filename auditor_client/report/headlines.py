@@ -32,7 +32,7 @@ from auditor_client.report.outcome import outcome_of
 from auditor_client.report.people import few_people
 from auditor_client.report.prose import level_of, threshold_name
 from auditor_client.report.subject import subject
-from auditor_client.report.unknown_data import unknown_sentences
+from auditor_client.report.unknown_data import tipping_sentences, unknown_sentences
 from shared.contract.schema import Group
 from shared.wire.wording import joined, listed, said, sentence
 
@@ -285,7 +285,7 @@ def outcomes(finding: Finding) -> tuple[str, ...]:
         if estimate.ratio.defined:
             unknown = unknown_sentences(finding, metric)
             figures = _figures(finding, metric, estimate, alone=bool(unknown))
-            texts.append(joined([verdict, *unknown, *figures]))
+            texts.append(joined([verdict, *_because_of_the_unknown(estimate), *unknown, *figures]))
         else:
             texts.append(joined([said(_NO_RATIO, **words)]))
     return tuple(texts)
@@ -401,9 +401,20 @@ def explanation(finding: Finding) -> str:
     threshold = "" if estimate.threshold is None else threshold_percent(estimate.threshold)
     bar = _bar(estimate)
     limit = "" if bar is None else ratio(bar)
-    if estimate.unknown is not None and estimate.unknown.because is not None:
-        reason, limit = _REASONS_UNKNOWN[estimate.unknown.because], limit if adverse else threshold
-    return joined([said(reason, threshold=threshold, limit=limit), *_whoever(estimate), *_of_population(finding)])
+    reasons = _because_of_the_unknown(estimate) or (said(reason, threshold=threshold, limit=limit),)
+    tipping = tipping_sentences(finding, finding.metrics[0])
+    return joined([*reasons, *_whoever(estimate), *tipping, *_of_population(finding)])
+
+
+def _because_of_the_unknown(estimate: MetricEstimate) -> tuple[str, ...]:
+    """Say why a verdict over all that the unknown may be is open; nothing where it is not, or nobody is unknown."""
+    if estimate.unknown is None or estimate.unknown.because is None:
+        return ()
+    bar = _bar(estimate)
+    limit = "" if bar is None else ratio(bar)
+    if not estimate.ratio_kind.adverse and estimate.threshold is not None:
+        limit = threshold_percent(estimate.threshold)
+    return (said(_REASONS_UNKNOWN[estimate.unknown.because], limit=limit),)
 
 
 def _whoever(estimate: MetricEstimate) -> tuple[str, ...]:

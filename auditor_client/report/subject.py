@@ -47,7 +47,7 @@ def subject(question: Question) -> Subject:
         linked = decision in question.column_ids
         whence = said("linked by the auditor") if linked else said("as the holder’s records have it")
         return Subject(
-            said("the column “{column}”", column=decision),
+            said("the decision practice in the column “{column}”", column=decision),
             said("Fairness audit of decisions"),
             said("The decisions in the column “{column}”, {whence}.", column=decision, whence=whence),
             said("in the column “{column}”, {whence}", column=decision, whence=whence),

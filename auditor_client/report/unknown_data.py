@@ -36,51 +36,51 @@ _OF_DECISIONS: Final = {
     *(set(OF_ADVERSE_LABELS) - {FALSE_DISCOVERY_RATE, FALSE_OMISSION_RATE}),
 }
 """The metrics whose rates are shares of people with one decision, so that the unknown with it can be named."""
-_SHARE: Final = sentence("The group of {share} of the people is unknown ({level} interval {ends}).")
+_SHARE: Final = sentence("For {share} of the people the group is unknown ({level} interval {ends}).")
 _SETS: Final[Mapping[RatioKind, Mapping[str, str]]] = {
     RatioKind.LOWEST: {
         "any": sentence(
             "Whatever groups they belong to, the {title} ratio, lowest rate to highest, is {worst} at worst and {best} "
-            "at best (the {level} interval of all of this is {ends})."
+            "at best ({level} interval of the whole range: {ends})."
         ),
         "sized": sentence(
             "As far as the known numbers of people in each group allow, the {title} ratio, lowest rate to highest, is "
-            "{worst} at worst and {best} at best (the {level} interval of all of this is {ends})."
+            "{worst} at worst and {best} at best ({level} interval of the whole range: {ends})."
         ),
         "factor": sentence(
             "If they differ from the people whose group is known by at most a factor of {factor} in odds, the {title} "
-            "ratio, lowest rate to highest, is {worst} at worst and {best} at best (the {level} interval of all of "
-            "this is {ends})."
+            "ratio, lowest rate to highest, is {worst} at worst and {best} at best ({level} interval "
+            "of the whole range: {ends})."
         ),
     },
     RatioKind.HIGHEST: {
         "any": sentence(
             "Whatever groups they belong to, the highest {rate} is {worst} times the lowest at worst and {best} times "
-            "at best (the {level} interval of all of this is {ends})."
+            "at best ({level} interval of the whole range: {ends})."
         ),
         "sized": sentence(
             "As far as the known numbers of people in each group allow, the highest {rate} is {worst} times the lowest "
-            "at worst and {best} times at best (the {level} interval of all of this is {ends})."
+            "at worst and {best} times at best ({level} interval of the whole range: {ends})."
         ),
         "factor": sentence(
             "If they differ from the people whose group is known by at most a factor of {factor} in odds, the highest "
-            "{rate} is {worst} times the lowest at worst and {best} times at best (the {level} interval of all of "
-            "this is {ends})."
+            "{rate} is {worst} times the lowest at worst and {best} times at best ({level} interval "
+            "of the whole range: {ends})."
         ),
     },
     RatioKind.ODDS: {
         "any": sentence(
             "Whatever groups they belong to, the highest odds of {rate} are {worst} times the lowest at worst and "
-            "{best} times at best (the {level} interval of all of this is {ends})."
+            "{best} times at best ({level} interval of the whole range: {ends})."
         ),
         "sized": sentence(
             "As far as the known numbers of people in each group allow, the highest odds of {rate} are {worst} times "
-            "the lowest at worst and {best} times at best (the {level} interval of all of this is {ends})."
+            "the lowest at worst and {best} times at best ({level} interval of the whole range: {ends})."
         ),
         "factor": sentence(
             "If they differ from the people whose group is known by at most a factor of {factor} in odds, the highest "
-            "odds of {rate} are {worst} times the lowest at worst and {best} times at best (the {level} interval of "
-            "all of this is {ends})."
+            "odds of {rate} are {worst} times the lowest at worst and {best} times at best ({level} interval "
+            "of the whole range: {ends})."
         ),
     },
 }
@@ -94,20 +94,16 @@ _IF_ALIKE: Final[Mapping[Verdict, str]] = {
 }
 _NEVER: Final = sentence("No division of them among the groups changes this.")
 _FACTOR: Final = sentence(
-    "It would take a factor of {factor} between their odds of belonging to a group and those of the others for the "
+    "It would take a factor of {factor} between their odds of belonging to a group and those of the others for this "
     "verdict to change."
 )
 _ANY_FACTOR: Final = sentence(
     "It would take a factor of more than {factor} between their odds of belonging to a group and those of the others "
-    "for the verdict to change."
+    "for this verdict to change."
 )
 _SHARE_WITH: Final = sentence(
     "For example, {share} of the people of unknown group with {outcome} would have to belong to the group “{group}”; "
     "of those of known group with it, {known} do."
-)
-_SHARE_WITHOUT: Final = sentence(
-    "For example, {share} of the people of unknown group without {outcome} would have to belong to the group "
-    "“{group}”; of those of known group without it, {known} do."
 )
 _OPEN_ANYWAY: Final = sentence(
     "Even if they are divided among the groups as the others with the same outcome are, the noise leaves the verdict "
@@ -161,6 +157,7 @@ def unknown_section(finding: Finding, metric: str) -> UnknownSection | None:
     return UnknownSection(
         sentences=(
             *unknown_sentences(finding, metric),
+            *tipping_sentences(finding, metric),
             *_example(finding, metric, unknown.tipping),
             said(
                 _DIFFERENCE,
@@ -180,7 +177,7 @@ def unknown_section(finding: Finding, metric: str) -> UnknownSection | None:
 
 
 def unknown_sentences(finding: Finding, metric: str) -> tuple[str, ...]:
-    """Say how many are unknown, the figure at worst and at best, and what would change the verdict; else nothing."""
+    """Say how many are unknown, and the figure at worst and at best; nothing where it is not bounded."""
     estimate = finding.estimates[metric]
     unknown = estimate.unknown
     if unknown is None or not unknown.ratio.defined:
@@ -193,8 +190,16 @@ def unknown_sentences(finding: Finding, metric: str) -> tuple[str, ...]:
             level=level_words(estimate.ratio),
         ),
         _set_sentence(finding, metric, estimate, unknown),
-        *_tipping_sentences(finding, metric, estimate, unknown),
     )
+
+
+def tipping_sentences(finding: Finding, metric: str) -> tuple[str, ...]:
+    """Say what the verdict is if the unknown are as the others, and what would change it; else nothing."""
+    estimate = finding.estimates[metric]
+    unknown = estimate.unknown
+    if unknown is None or not unknown.ratio.defined:
+        return ()
+    return tuple(_tipping(finding, metric, estimate, unknown.tipping))
 
 
 def _set_sentence(finding: Finding, metric: str, estimate: MetricEstimate, unknown: UnknownFigures) -> str:
@@ -213,12 +218,9 @@ def _set_sentence(finding: Finding, metric: str, estimate: MetricEstimate, unkno
     )
 
 
-def _tipping_sentences(
-    finding: Finding, metric: str, estimate: MetricEstimate, unknown: UnknownFigures
-) -> Iterator[str]:
+def _tipping(finding: Finding, metric: str, estimate: MetricEstimate, tipping: TippingPoint | None) -> Iterator[str]:
     if estimate.threshold is None:
         return
-    tipping = unknown.tipping
     if tipping is None:
         yield said(_OPEN_ANYWAY)
         return
@@ -236,12 +238,13 @@ def _example(finding: Finding, metric: str, tipping: TippingPoint | None) -> tup
     share = None if tipping is None else tipping.share
     if share is None or metric not in _OF_DECISIONS:
         return ()
+    outcome = outcome_of(finding)
     favourable = share.accepted != finding.estimates[metric].ratio_kind.adverse
     text = said(
-        _SHARE_WITH if favourable else _SHARE_WITHOUT,
+        _SHARE_WITH,
         share=percent(share.share),
         known=percent(share.known),
-        outcome=outcome_of(finding).name,
+        outcome=outcome.name if favourable else outcome.adverse,
         group=joined(group_words(finding.question, share.group), ", "),
     )
     return (text,)

@@ -373,17 +373,17 @@ def test_reports_speak_of_what_was_audited(auditor: Auditor) -> None:
         assert words in audit.to_html()
         assert audit.to_document()["meaning"]["What was audited"] == words
     for audit, name in (
-        (linked, "the column “decision”"),
-        (declared, "the column “citizen”"),
+        (linked, "the decision practice in the column “decision”"),
+        (declared, "the decision practice in the column “citizen”"),
         (model, "the model"),
         (tree, "the tree"),
     ):
         assert f"{name} meets the four-fifths" in audit.summary()
         assert ("the tree" in audit.to_html().lower()) == (audit is tree)
         assert ("the model" in audit.to_html().lower()) == (audit is model)
-    assert linked.summary().startswith("Among the people with a decision in the register, the column")
+    assert linked.summary().startswith("Among the people with a decision in the register, the decision practice")
     assert linked.view.data.headline.count("people with a decision") == 1, "said once, with the verdict"
-    assert declared.summary().startswith("Among the people in the register, the column")
+    assert declared.summary().startswith("Among the people in the register, the decision practice")
     assert "within the scope" not in linked.to_html(), "nobody asked for one"
     assert "People without a value in “decision” are not counted" in linked.to_html()
     assert "are not counted" not in declared.to_html()
@@ -401,12 +401,15 @@ def test_decisions_are_named_by_their_column_and_have_no_model(auditor: Auditor)
     digest = model.model.rules.removeprefix("sha256:")[:12]
 
     comparison = compare_results(linked, model).view.data
-    assert comparison.first == "the column “decision”"
+    assert comparison.first == "the decision practice in the column “decision”"
     assert comparison.second == f"Card, a logistic model, model {digest}, 2 rules"
     assert [fact.term for fact in comparison.facts if fact.term.endswith("Model")] == ["Second: Model"]
     assert "Model" not in {fact.term for fact in linked.view.data.question}
     history = auditor.history("register")
-    assert [row.audited for row in history.view.data.rows] == ["the column “decision”", f"Card, {digest}"]
+    assert [row.audited for row in history.view.data.rows] == [
+        "the decision practice in the column “decision”",
+        f"Card, {digest}",
+    ]
     assert len(auditor.history("register", model=digest)) == 1
 
 
@@ -436,7 +439,9 @@ def test_the_scope_that_was_asked_for_is_said(auditor: Auditor) -> None:
         where=["age >= 30"],
     )
 
-    assert audit.summary().startswith("Among the people with a decision in the register within the scope, the column")
+    assert audit.summary().startswith(
+        "Among the people with a decision in the register within the scope, the decision practice"
+    )
     assert audit.view.data.scope == ("age is at least 30",)
     assert len(audit.to_document()["scope"]) == 2
 
