@@ -63,9 +63,10 @@ def one_of(approvals: Sequence[Approval], named: str) -> Approval:
     Raises:
         QuestionRefused: None does, or several do.
     """
-    found = [one for one in approvals if _hex(one.id).startswith(_hex(named).removesuffix("…"))]
+    matches = (one for one in approvals if _hex(one.id).startswith(_hex(named).removesuffix("…")))
+    found = {one.id: one for one in matches}  # two holders have a request under one id
     if len(found) == 1 and named:
-        return found[0]
+        return next(iter(found.values()))
     if found:
         raise QuestionRefused(f"Several of your requests about that dataset begin with {named!r}: give more of the id.")
     raise QuestionRefused(

@@ -8,7 +8,9 @@ after the question was sent loses nothing: the same plan is answered again at no
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -46,7 +48,7 @@ from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
 from auditor_client.findings.rehearsals import require_alike
 from auditor_client.settings import AuditorSettings, Given, load_settings
-from shared.contract.approvals import Approval
+from shared.contract.approvals import OPEN, Approval
 from shared.contract.datasets import Budget, DatasetDescription
 from shared.contract.rehearsals import rehearsal_name
 from shared.scores.columns import ColumnDescription
@@ -127,9 +129,8 @@ class Auditor:
 
     def close(self) -> None:
         """Close the connections to the holder, or to both."""
-        self._holder.close()
-        if self._second is not None:
-            self._second.holder.close()
+        for holder in self._holders:
+            holder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -384,21 +385,43 @@ class Auditor:
         return compare_models(first_question, second_question, self._answering, askings)
 
     def approvals(self, dataset: str) -> tuple[Approval, ...]:
-        """Return what you asked about a dataset that a budget officer has to approve first, the oldest first."""
-        return self._holder.approvals(dataset)
+        """Return what you asked about a dataset that a budget officer has to approve first, the oldest first.
+
+        Of two holders, the first's requests and then the second's.
+        """
+        return tuple(chain.from_iterable(self.approvals_by_holder(dataset).values()))
+
+    def approvals_by_holder(self, dataset: str) -> dict[str, tuple[Approval, ...]]:
+        """Return the same by the holder's address: one officer of each holder decides."""
+        return {holder.url: holder.approvals(dataset) for holder in self._holders}
 
     def approval(self, dataset: str, approval: str) -> Approval:
-        """One of these requests, by its id.
+        """Return one of these requests, by its id; of two holders that have it, one that has not approved it yet.
 
         Raises:
             NotFound: You asked nothing of that id, or it is over for long.
         """
-        return self._holder.approval(dataset, approval)
+        found = [one for _, one in self._approval_at_each(dataset, approval)]
+        return next((one for one in found if one.state not in ("approved", "answered")), found[0])
 
     def withdraw(self, dataset: str, approval: str) -> Approval:
-        """Take a request back that waits or is approved, by its id; nothing was charged for it."""
-        self._holder.withdraw(dataset, approval)
-        return self._holder.approval(dataset, approval)
+        """Withdraw a request that waits or is approved, by its id, at each holder that has not charged it.
+
+        Raises:
+            NotFound: As of `approval`.
+            HolderRefused: It is not open at any holder.
+        """
+        at_each = self._approval_at_each(dataset, approval)
+        for holder in [holder for holder, found in at_each if found.state in OPEN] or [at_each[0][0]]:
+            holder.withdraw(dataset, approval)
+        return self.approval(dataset, approval)
+
+    def _approval_at_each(self, dataset: str, approval: str) -> list[tuple[HolderClient, Approval]]:
+        found = []
+        for holder in self._holders:
+            with suppress(NotFound):
+                found.append((holder, holder.approval(dataset, approval)))
+        return found or [(self._holder, self._holder.approval(dataset, approval))]
 
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:
         """The kept audits in the order of their answers, every figure computed again from its receipt.
@@ -519,6 +542,10 @@ class Auditor:
         if audited is not None:
             require_alike(description, audited, "A model is trained and audited")
         return self._trainer.planned(asked, description, ratio=ratio, audited=audited), audited
+
+    @property
+    def _holders(self) -> tuple[HolderClient, ...]:
+        return (self._holder,) if self._second is None else (self._holder, self._second.holder)
 
     @property
     def _trainer(self) -> Trainer:

@@ -80,16 +80,24 @@ def approvals(
 ) -> None:
     """List your requests that need the approval of a budget officer, with price, state and expiry. Costs nothing."""
     with an_auditor(connection) as auditor:
-        found = auditor.approvals(name)
         if withdraw is not None:
-            auditor.withdraw(name, one_of(found, withdraw).id)
-            found = auditor.approvals(name)
+            auditor.withdraw(name, one_of(auditor.approvals(name), withdraw).id)
+        found = auditor.approvals_by_holder(name)
         if output.as_json:
-            print_json({"approvals": [one.model_dump(mode="json") for one in found]})
-        elif found:
-            print_sentences_and_table(approval_table(found))
-        else:
-            typer.echo("You have not sent a request about that dataset that needed approval.")
+            documents = [
+                {**({"holder": holder} if len(found) > 1 else {}), **approval.model_dump(mode="json")}
+                for holder, approvals in found.items()
+                for approval in approvals
+            ]
+            print_json({"approvals": documents})
+            return
+        for holder, approvals in found.items():
+            if len(found) > 1:
+                typer.echo(f"Holder {holder}")
+            if approvals:
+                print_sentences_and_table(approval_table(approvals))
+            else:
+                typer.echo("You have not sent a request about that dataset that needed approval.")
 
 
 @with_flags

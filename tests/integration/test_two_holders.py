@@ -239,6 +239,28 @@ def test_nothing_is_charged_before_each_holder_has_approved(
         assert spent(both) == [1, 1]
 
 
+def test_requests_at_both_holders_are_listed_and_withdrawn(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    with two_holders(set_up_holder, tmp_path / "two") as both, auditor_of(both, tmp_path / "receipts") as auditor:
+        for holder in both:
+            required = holder.admin("PUT", f"/populations/{NAME}/approval", json={"required": True})
+            assert required.status_code == 200, required.text
+
+        with pytest.raises(ApprovalAwaited, match=r"^The second holder: ") as awaited:
+            auditor.audit(OLD, NAME, "origin", "1")
+        identity = awaited.value.approval.id
+        assert [approval.id for approval in auditor.approvals(NAME)] == [identity]
+        assert both.second.decide(identity).status_code == 200
+        with pytest.raises(ApprovalAwaited, match=r"^The first holder: "):
+            auditor.audit(OLD, NAME, "origin", "1")
+
+        states = {url: [one.state for one in found] for url, found in auditor.approvals_by_holder(NAME).items()}
+        assert states == {both.first.url: ["waiting"], both.second.url: ["approved"]}
+        assert auditor.approval(NAME, identity).state == "waiting"
+        assert auditor.withdraw(NAME, identity).state == "withdrawn"
+        assert [approval.state for approval in auditor.approvals(NAME)] == ["withdrawn", "withdrawn"]
+        assert spent(both) == [0, 0]
+
+
 def test_a_refusal_after_a_charge_says_who_charged(
     both: TwoHolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
