@@ -17,7 +17,7 @@ from auditor_client.exchange.verification import require
 from auditor_client.text import loss_words, readable
 from shared.contract.datasets import DatasetDescription
 from shared.contract.shares import joined_count
-from shared.kinds.releases import Release, ReleasedBatch, ReleasedCell
+from shared.kinds.releases import Release, ReleasedBatch, ReleasedCell, SigningKeys
 from shared.privacy.noise import AdditiveNoise, of_two_holders
 
 FOLDER: Final = "second-holder"
@@ -106,6 +106,7 @@ class TwoHolders:
         dataset = priced.context.dataset
         other = self.second.holder.dataset(dataset.name)
         require_halves(dataset, other)
+        _require_two_signers(self.first.holder.keys(), self.second.holder.keys())
         auditor = self.second.holder.budget(dataset.name).auditor
         second = self.second.priced(PLANS, priced.request, RequestContext(other, auditor, priced.context.schema))
         same = priced.quote.model_dump(exclude={"shares"}) == second.quote.model_dump(exclude={"shares"})
@@ -166,6 +167,21 @@ class TwoHolders:
             return self.second.holder.approval(dataset.name, other.identity).state not in ("approved", "answered")
         except NotFound:
             return True
+
+
+def _require_two_signers(first: SigningKeys, second: SigningKeys) -> None:
+    """Refuse two holders that sign with one key: whoever has it may have both halves, so everybody's values.
+
+    Raises:
+        QuestionRefused: They publish the same key.
+    """
+    public_keys = {key.public_key for key in first.keys}
+    for key in second.keys:
+        if key.public_key in public_keys:
+            raise QuestionRefused(
+                f"Both holders sign with the same key {key.id!r}, so one organisation may have both halves. Name two "
+                "holders that were set up separately (`holder init`). Nothing was spent."
+            )
 
 
 def _charged_before(name: str = "") -> str:
