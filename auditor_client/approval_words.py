@@ -57,20 +57,20 @@ def approval_table(approvals: Iterable[Approval]) -> Table:
     )
 
 
-def one_of(approvals: Sequence[Approval], named: str) -> Approval:
-    """The request whose id begins so.
+def one_of(approvals: Sequence[Approval], start: str) -> Approval:
+    """Return the request whose id begins so.
 
     Raises:
         QuestionRefused: None does, or several do.
     """
-    matches = (one for one in approvals if _hex(one.id).startswith(_hex(named).removesuffix("…")))
-    found = {one.id: one for one in matches}  # two holders have a request under one id
-    if len(found) == 1 and named:
-        return next(iter(found.values()))
-    if found:
-        raise QuestionRefused(f"Several of your requests about that dataset begin with {named!r}: give more of the id.")
+    matches = (request for request in approvals if _hex(request.id).startswith(_hex(start).removesuffix("…")))
+    by_id = {request.id: request for request in matches}  # two holders have a request under one id
+    if len(by_id) == 1 and start:
+        return next(iter(by_id.values()))
+    if by_id:
+        raise QuestionRefused(f"Several of your requests about that dataset begin with {start!r}: give more of the id.")
     raise QuestionRefused(
-        f"No request of yours about that dataset begins with {named!r}; `Auditor.approvals` lists them."
+        f"No request of yours about that dataset begins with {start!r}; `Auditor.approvals` lists them."
     )
 
 

@@ -42,7 +42,7 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.ledger_log import RequiredWitnesses
 from auditor_client.exchange.receipts import Receipts, ReceiptsReport, check_receipts
 from auditor_client.exchange.sessions import shown_by
-from auditor_client.exchange.two_holders import second_receipts
+from auditor_client.exchange.two_holders import TwoHolders, second_receipts
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.findings.notes import Note, Notes
 from auditor_client.findings.reading import FOUR_FIFTHS, Reading
@@ -328,9 +328,13 @@ class Auditor:
         self._on_step("Reading the values")
         file = linked_file(data, description, made(LinkRequest, keywords) if request is None else request)
         self._on_step(f"Sending {file.people} values")
-        linked = send_values(self._holder, description.name, file.column, file.content)
+        column = file.column
         if self._second is not None:
-            second = send_values(self._second.holder, description.name, file.column, file.content)
+            TwoHolders(self._exchange, self._second).require_one_account(description.name)
+            column = column.model_copy(update={"blinding": self._linked.blinding()})
+        linked = send_values(self._holder, description.name, column, file.content)
+        if self._second is not None:
+            second = send_values(self._second.holder, description.name, column, file.content)
             if second.id != linked.id:
                 raise HolderLied("The two holders name the same linked column differently. Report it to both.")
         self._linked.keep(description.name, linked)
@@ -341,8 +345,15 @@ class Auditor:
         return self._holder.columns(dataset)
 
     def delete_column(self, dataset: str, column: str) -> None:
-        """Have a derived column deleted, by its id; what was released about it stays."""
-        self._holder.delete_column(dataset, column)
+        """Have a derived column deleted, by its id, of two holders at both; what was released about it stays."""
+        missing = []
+        for holder in self._holders:
+            try:
+                holder.delete_column(dataset, column)
+            except NotFound as error:
+                missing.append(error)
+        if len(missing) == len(self._holders):
+            raise missing[0]
         self._linked.forget(dataset, column)
 
     def compare(
@@ -401,8 +412,8 @@ class Auditor:
         Raises:
             NotFound: You asked nothing of that id, or it is over for long.
         """
-        found = [one for _, one in self._approval_at_each(dataset, approval)]
-        return next((one for one in found if one.state not in ("approved", "answered")), found[0])
+        approvals = [request for _, request in self._approval_at_each(dataset, approval)]
+        return next((request for request in approvals if request.state not in ("approved", "answered")), approvals[0])
 
     def withdraw(self, dataset: str, approval: str) -> Approval:
         """Withdraw a request that waits or is approved, by its id, at each holder that has not charged it.
@@ -412,16 +423,16 @@ class Auditor:
             HolderRefused: It is not open at any holder.
         """
         at_each = self._approval_at_each(dataset, approval)
-        for holder in [holder for holder, found in at_each if found.state in OPEN] or [at_each[0][0]]:
+        for holder in [holder for holder, request in at_each if request.state in OPEN] or [at_each[0][0]]:
             holder.withdraw(dataset, approval)
         return self.approval(dataset, approval)
 
     def _approval_at_each(self, dataset: str, approval: str) -> list[tuple[HolderClient, Approval]]:
-        found = []
+        at_each = []
         for holder in self._holders:
             with suppress(NotFound):
-                found.append((holder, holder.approval(dataset, approval)))
-        return found or [(self._holder, self._holder.approval(dataset, approval))]
+                at_each.append((holder, holder.approval(dataset, approval)))
+        return at_each or [(self._holder, self._holder.approval(dataset, approval))]
 
     def history(self, dataset: str | None = None, *, model: str | None = None) -> History:
         """The kept audits in the order of their answers, every figure computed again from its receipt.

@@ -1,8 +1,12 @@
 """Two holders for tests: the small register is split, and each holder has one half of it."""
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +14,7 @@ from holder_service.records.formats import Upload
 from holder_service.records.shares import PARQUET
 from holder_service.records.splitting import split_register
 from shared.contract.datasets import DatasetDeclaration
-from testing.holders import TestedHolder
+from testing.holders import TestedHolder, stopped_holder
 from testing.registers import DECLARATION, register_csv
 
 NAME: Final = "shared-register"
@@ -65,12 +69,17 @@ class TwoHolders:
 
 @contextmanager
 def two_holders(set_up: TestedHolder, folder: Path) -> Iterator[TwoHolders]:
-    """Two copies of a stopped holder, each with its half of the small register.
-
-    The copies have the same signing keys and the same callers' keys.
-    """
+    """A copy of a stopped holder and one of another, with keys of its own: each has its half of the small register."""
     halves = halves_of(register_csv(), folder / "split")
-    with set_up.copied(folder / "first") as first, set_up.copied(folder / "second") as second:
+    with set_up.copied(folder / "first") as first, _another().copied(folder / "second") as second:
         both = TwoHolders(first, second)
         both.offer(halves)
         yield both
+
+
+@cache
+def _another() -> TestedHolder:
+    """A second stopped holder, made once in a process."""
+    folder = tempfile.mkdtemp(prefix="second-holder-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return stopped_holder(Path(folder))

@@ -145,6 +145,8 @@ class Answering:
             QuestionRefused: The holder would charge something else.
         """
         both = self._both(question)
+        if both is not None and question.source.columns:
+            both.require_one_account(question.dataset.name)
         for exchange in (self._exchange,) if both is None else (both.first, both.second):
             for held in question.source.columns:
                 require_ready(exchange.holder, question.dataset.name, held, self._on_step)

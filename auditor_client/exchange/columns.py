@@ -4,6 +4,7 @@ A score's id follows from its document, so it can be computed again for ever. Th
 a digest that the holder alone can make, because whoever reads a plan must not be able to confirm a guess of the values.
 """
 
+import secrets
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ from shared.scores.documents import Document, columns_of
 from shared.wire.text import ColumnId
 
 _FOLDER: Final = "columns"
+_BLINDING: Final = ".blinding"
 _OTHER: Final = "The holder made another column than {!r} was to be. Report it to its administrator."
 _POLL_S_MIN: Final = 0.1
 _POLL_S_MAX: Final = 30.0
@@ -122,6 +124,20 @@ class LinkedColumns:
         except OSError as error:
             raise ReceiptsDamaged(f"The record {path} cannot be written: {error.strerror}.") from error
         return path
+
+    def blinding(self) -> str:
+        """The random key of this directory, for ids of linked values that two holders give; made at its first use.
+
+        Raises:
+            ReceiptsDamaged: It cannot be read or written.
+        """
+        path = self._directory / _BLINDING
+        try:
+            if not path.exists():
+                write_durably(path, secrets.token_hex(32).encode())
+            return path.read_text(encoding="ascii")
+        except (OSError, ValueError) as error:
+            raise ReceiptsDamaged(f"The key of linked values {path} cannot be read or written.") from error
 
     def forget(self, dataset: str, column: str) -> None:
         """Remove the record of a column, by its id, if there is one."""

@@ -96,6 +96,19 @@ class TwoHolders:
     first: Exchange
     second: Exchange
 
+    def require_one_account(self, dataset: str) -> None:
+        """Refuse accounts of two names, where the account's name is a part of a derived column's id.
+
+        Raises:
+            QuestionRefused: The holders call the auditor's account differently. Nothing was spent.
+        """
+        first, second = (exchange.holder.budget(dataset).auditor for exchange in (self.first, self.second))
+        if first != second:
+            raise QuestionRefused(
+                f"The first holder calls your account {first!r} and the second {second!r}. Scores and linked decisions "
+                "need one name at both. Ask an administrator to open an account of that name. Nothing was spent."
+            )
+
     def priced(self, priced: PricedPlan) -> PricedPlan:
         """The second holder's price of a plan that the first priced, if both say the same of everything.
 
@@ -170,7 +183,7 @@ class TwoHolders:
 
 
 def _require_two_signers(first: SigningKeys, second: SigningKeys) -> None:
-    """Refuse two holders that sign with one key: whoever has it may have both halves, so everybody's values.
+    """Refuse two holders that sign with one key: its owner may have both halves, so everybody's values.
 
     Raises:
         QuestionRefused: They publish the same key.

@@ -129,6 +129,35 @@ SHARE_BUGS: Final = (
         (f"{_CLIENT}::test_nothing_is_charged_before_each_holder_has_approved",),
     ),
     Bug(
+        "two holders may quote two prices",
+        (
+            Edit(
+                "auditor_client/exchange/two_holders.py",
+                "TwoHolders.priced",
+                'require(same, "the two holders do not quote the same price and noise")',
+                "pass",
+            ),
+        ),
+        (f"{_CLIENT}::test_a_second_price_or_noise_that_differs_is_refused_and_nothing_is_spent",),
+    ),
+    Bug(
+        "one organisation with one key may have both halves",
+        (Edit("auditor_client/exchange/two_holders.py", "_require_two_signers", "in public_keys", "in ()"),),
+        (f"{_CLIENT}::test_two_holders_with_one_signing_key_are_refused",),
+    ),
+    Bug(
+        "the blinding of linked values is stored",
+        (
+            Edit(
+                "holder_service/services/columns/asked_columns.py",
+                "AskedColumn.of",
+                'document.pop("blinding", None)',
+                'document.get("blinding")',
+            ),
+        ),
+        (f"{_CLIENT}::test_the_blinding_of_linked_values_is_kept_nowhere",),
+    ),
+    Bug(
         "a joined count may be any number",
         (Edit("auditor_client/exchange/two_holders.py", "_joined_batch", "count >= least", "True"),),
         (f"{_CLIENT}::test_a_count_that_no_noise_explains_is_refused",),

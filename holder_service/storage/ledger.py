@@ -253,6 +253,13 @@ def was_charged(connection: Connection, population: str) -> bool:
     return not balance.spent.is_nothing or any(connection.execute(query).first() for query in (answered, restored))
 
 
+def datasets_of_split(connection: Connection, split_id: str) -> list[str]:
+    """Return the names of the datasets into which a half of a split was ever loaded, whatever they hold now."""
+    loads_of_split = entries.c.detail.contains(f'"{split_id}"')  # random, and nothing else is named by it
+    query = select(entries.c.dataset).where(entries.c.kind == "records", loads_of_split).distinct()
+    return sorted(connection.scalars(query))
+
+
 def restored_after(connection: Connection, sequence: int) -> bool:
     """Whether a restore was recorded behind an entry."""
     query = select(entries.c.sequence).where(entries.c.sequence > sequence, entries.c.kind == "restore").limit(1)

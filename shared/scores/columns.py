@@ -17,7 +17,7 @@ from shared.scores.documents import Document, check_document, columns_of, may_be
 from shared.wire import canonical, limits
 from shared.wire.problems import InvalidPlan
 from shared.wire.request_model import ContractModel, RequestModel
-from shared.wire.text import ColumnId, Name, Text
+from shared.wire.text import Blinding, ColumnId, Name, Text
 
 State = Literal["awaiting-values", "preparing", "ready"]
 
@@ -54,6 +54,10 @@ class DerivedColumn(RequestModel):
     """Where the values come from: a score document, or "linked" if you send them by person key."""
     values: ColumnId | None = None
     """Of linked values, the SHA-256 of the file that they come in."""
+    blinding: Blinding | None = None
+    """Of linked values for two holders of one register: a random key of yours, the same for both. Both then give the
+    column the same id; without it, the id depends on a secret of the holder. Do not publish it: with the id it confirms
+    a guess of the values."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -64,6 +68,8 @@ class DerivedColumn(RequestModel):
             if not self.nullable:
                 raise ValueError("A linked column is nullable: who was not sent is missing.")
             return self
+        if self.blinding is not None:
+            raise ValueError("Only linked values are blinded: leave `blinding` out of a score.")
         if values := values_of(self.origin.score):
             texts, truths = ({type(value) for value in values} == {kind} for kind in (str, bool))
             fits = texts if self.type == "category" else truths if self.type == "boolean" else not (texts or truths)
@@ -127,8 +133,8 @@ def column_id(column: DerivedColumn, *, auditor: str, dataset: str, values: str 
         column: As it was asked for.
         auditor: Whose it is.
         dataset: Whose people it is about.
-        values: For linked values a digest of them that nobody but the holder can compute: the id stands in plans,
-            receipts and bundles, and must not confirm a guess of who got which decision.
+        values: For linked values without `blinding` a digest of them that nobody but the holder can compute: the id
+            stands in plans, receipts and bundles, and must not confirm a guess of who got which decision.
     """
     document = column.document()
     if values is not None:

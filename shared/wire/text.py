@@ -105,5 +105,8 @@ Name = Annotated[
 ColumnId = Annotated[str, StringConstraints(strict=True, pattern=r"^sha256:[0-9a-f]{64}$")]
 """The id of a derived column, or the SHA-256 of a file."""
 
+Blinding = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
+"""256 random bits."""
+
 ReleaseId = Annotated[str, StringConstraints(strict=True, pattern=r"^sha256:[0-9a-f]{64}$")]
 """The id of a release."""

@@ -117,7 +117,7 @@ def test_scores_and_linked_values_are_counted_by_halves(both: TwoHolders) -> Non
     values = linked_values(register_csv())
     columns = []
     for holder in both:
-        made = holder.derive(linked_column(values), NAME).json()
+        made = holder.derive({**linked_column(values), "blinding": "7" * 64}, NAME).json()
         holder.link(values, made["id"], NAME)
         holder.await_columns(NAME)
         columns.append(made["id"])
@@ -226,8 +226,17 @@ def test_what_was_loaded_stays_the_half_that_it_is(set_up_holder: TestedHolder, 
         assert holder.declare("other", relation="sensitive_attribute", shares={"party": 2}).status_code == 200
         half = (tmp_path / "two" / "split" / "b.parquet").read_bytes()
         answer = holder.load(half, "other", PARQUET)
-        assert "has the other half" in refused(answer, "conflict", holder=holder)["detail"]
+        assert "has or had the other half" in refused(answer, "conflict", holder=holder)["detail"]
         assert holder.auditor("GET", "/datasets/other").json()["version"] is None
+        again = halves_of(register_csv(), tmp_path / "again")  # the first half is replaced, but stays in back-ups
+        assert holder.load(again[0].read_bytes(), NAME, PARQUET).status_code == 200
+        answer = holder.load(half, "other", PARQUET)
+        assert "has or had the other half" in refused(answer, "conflict", holder=holder)["detail"]
+        another = halves_of(register_csv(), tmp_path / "another")
+        assert holder.load(another[1].read_bytes(), "other", PARQUET).status_code == 200, "a split of its own"
+        assert holder.admin("DELETE", "/datasets/other").status_code == 204
+        answer = holder.load(another[0].read_bytes(), NAME, PARQUET)
+        assert "has or had the other half" in refused(answer, "conflict", holder=holder)["detail"]
         assert holder.is_intact()
 
 

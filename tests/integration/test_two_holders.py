@@ -21,6 +21,7 @@ from auditor_client.errors import (
     HolderLied,
     HolderRefused,
     HolderUnavailable,
+    NotFound,
     QuestionRefused,
     SettingsMissing,
 )
@@ -30,9 +31,10 @@ from auditor_client.models.tree import Tree
 from holder_service.mechanisms.base import noisy_words
 from holder_service.services.releases import priced
 from shared.kinds.releases import Release, SigningKey, SigningKeys, signature_of, signed_bytes
+from shared.scores.columns import DerivedColumn, column_id
 from testing.holders import Served, TestedHolder, forked
 from testing.invented.questions import leaf, split
-from testing.registers import linked_values, register_csv
+from testing.registers import linked_column, linked_values, register_csv
 from testing.two_holders import NAME, TwoHolders, halves_of, two_holders
 
 OLD = Tree(split("age", 40, leaf("refused", False), leaf("granted", True)))
@@ -180,10 +182,55 @@ def test_linked_decisions_are_sent_to_both(both: TwoHolders, tmp_path: Path) -> 
     values = tmp_path / "decisions.csv"
     values.write_bytes(linked_values(register_csv()))
     with auditor_of(both, tmp_path / "receipts") as auditor:
-        auditor.link(values, NAME, name="decided", value="value")
+        linked = auditor.link(values, NAME, name="decided", value="value")
+        assert auditor.link(values, NAME, name="decided", value="value") == linked, "the same again changes nothing"
         result = auditor.audit(None, NAME, "origin", "2", decision="decided", favourable="granted")
+        assert [[column.id for column in holder.columns(NAME)] for holder in auditor._holders] == [[linked.id]] * 2
+        auditor._holders[0].delete_column(NAME, linked.id)
+        auditor.delete_column(NAME, linked.id)  # as again after one of the two did not answer
+        assert [holder.columns(NAME) for holder in auditor._holders] == [(), ()]
+        with pytest.raises(NotFound):
+            auditor.delete_column(NAME, linked.id)
 
+    guess = {**linked_column(Path(values).read_bytes(), name="decided"), "values": linked.values}
+    assert linked.id != column_id(DerivedColumn.model_validate(guess), auditor="ADR", dataset=NAME)
     assert 0 <= result.parity.difference.low <= result.parity.difference.high <= 1
+
+
+def test_the_blinding_of_linked_values_is_kept_nowhere(both: TwoHolders, tmp_path: Path) -> None:
+    """With it and a column's id one could confirm a guess of who got which decision."""
+    values = tmp_path / "decisions.csv"
+    values.write_bytes(linked_values(register_csv()))
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        linked = auditor.link(values, NAME, name="decided", value="value")
+        result = auditor.audit(None, NAME, "origin", "0.2", decision="decided", favourable="granted")
+        bundle = write_bundle(tmp_path / "bundle.zip", [result], auditor.receipts)
+        auditor.delete_column(NAME, linked.id)
+
+    blinding = (tmp_path / "receipts" / "columns" / ".blinding").read_bytes()
+    assert len(blinding) == 64
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".blinding"]
+    for holder in both:
+        written += [path for path in holder.settings.home.parent.rglob("*") if path.is_file()]
+    assert bundle in written
+    assert [path for path in written if blinding in path.read_bytes()] == []
+    with zipfile.ZipFile(bundle) as members:
+        assert not any(blinding in members.read(name) for name in members.namelist())
+
+
+def test_a_score_needs_an_account_of_one_name_at_both(both: TwoHolders, tmp_path: Path) -> None:
+    key = both.second.open_auditor("another", epsilon="5", dataset=NAME)
+    before = spent(both)
+    holders = [(both.first.url, both.first.auditor_key), (both.second.url, key)]
+    values = tmp_path / "decisions.csv"
+    values.write_bytes(linked_values(register_csv()))
+    with Auditor(holders=holders, receipts=tmp_path / "receipts") as auditor:
+        with pytest.raises(QuestionRefused, match="calls your account 'ADR' and the second 'another'"):
+            auditor.link(values, NAME, name="decided", value="value")
+        assert auditor._second is not None
+        assert auditor._second.holder.columns(NAME) == ()
+        auditor.audit(OLD, NAME, "origin", "0.2")
+    assert float(spent(both)[0]) - before[0] == pytest.approx(0.2), "rules alone need no such name"
 
 
 def test_a_forecast_simulates_the_noise_of_both(both: TwoHolders, tmp_path: Path) -> None:
@@ -297,6 +344,39 @@ def test_one_holder_alone_or_the_same_twice_is_refused_and_nothing_is_spent(both
     assert spent(both) == before
 
 
+def test_two_holders_with_one_signing_key_are_refused(set_up_holder: TestedHolder, tmp_path: Path) -> None:
+    """As where one home was copied: whoever has its key may have both halves."""
+    halves = halves_of(register_csv(), tmp_path / "split")
+    with set_up_holder.copied(tmp_path / "first") as first, set_up_holder.copied(tmp_path / "second") as second:
+        both = TwoHolders(first, second)
+        both.offer(halves)
+        with auditor_of(both, tmp_path / "receipts") as auditor, pytest.raises(QuestionRefused, match="the same key"):
+            auditor.audit(OLD, NAME, "origin", "1")
+        assert spent(both) == [0, 0]
+
+
+def test_a_second_price_or_noise_that_differs_is_refused_and_nothing_is_spent(
+    both: TwoHolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second holder finds two classes of cells where the first finds one: right by itself, and another price."""
+    before = spent(both)
+    with auditor_of(both, tmp_path / "receipts") as auditor:
+        assert auditor._second is not None
+        second = auditor._second.holder
+        quoted = second.quote
+
+        def differing(*asked: Any) -> Any:
+            quote = quoted(*asked)
+            (batch,) = quote.batches
+            other = batch.model_copy(update={"composition": {**batch.composition, "classes": 2}})
+            return quote.model_copy(update={"batches": (other,), "charge": quote.charge + quote.charge})
+
+        monkeypatch.setattr(second, "quote", differing)
+        with pytest.raises(HolderLied, match="do not quote the same"):
+            auditor.audit(OLD, NAME, "origin", "0.7")
+    assert spent(both) == before
+
+
 def test_a_second_budget_that_does_not_suffice_costs_nothing_at_the_first(both: TwoHolders, tmp_path: Path) -> None:
     key = both.second.open_auditor("poor", epsilon="0.1", dataset=NAME)
     before = spent(both)
@@ -372,7 +452,7 @@ def test_a_holder_killed_around_its_charge_is_charged_once(
         homes = [holder.settings for holder in both]
     with forked(homes[0]) as first, forked(homes[1]) as second:
         served = [first, second]
-        auditor = _asking(served, set_up_holder, tmp_path)
+        auditor = _asking(served, both, tmp_path)
         exchange = [auditor._exchange, auditor._second][number]
         assert exchange is not None
         release = exchange.holder.release
@@ -387,18 +467,19 @@ def test_a_holder_killed_around_its_charge_is_charged_once(
         with auditor, pytest.raises(HolderUnavailable):
             auditor.audit(OLD, NAME, "origin", "1")
     with forked(homes[0]) as first, forked(homes[1]) as second:
-        with _asking([first, second], set_up_holder, tmp_path) as auditor:
+        with _asking([first, second], both, tmp_path) as auditor:
             result = auditor.audit(OLD, NAME, "origin", "1")
             assert auditor.verify().ok
-        for holder in (first, second):
-            with set_up_holder.at(holder.url) as again:
+        for served_now, holder in zip((first, second), both, strict=True):
+            with holder.at(served_now.url) as again:
                 assert again.spent(dataset=NAME) == "1"
                 assert again.is_intact()
     assert result.stored.second is not None
 
 
-def _asking(served: list[Served], set_up: TestedHolder, tmp_path: Path) -> Auditor:
-    return Auditor(holders=[(one.url, set_up.auditor_key) for one in served], receipts=tmp_path / "receipts")
+def _asking(served: list[Served], both: TwoHolders, tmp_path: Path) -> Auditor:
+    holders = [(running.url, holder.auditor_key) for running, holder in zip(served, both, strict=True)]
+    return Auditor(holders=holders, receipts=tmp_path / "receipts")
 
 
 def test_a_gross_lie_of_one_holder_is_refused_where_the_people_of_cells_are_known(

@@ -46,7 +46,8 @@ class AskedColumn:
         if isinstance(asked.origin, ScoreOrigin):
             steps, reads, origin = steps_of(asked.origin.score), asked.reads, "score"
         else:
-            values = document["values"] = keyed_digest(str(asked.values), secret)
+            document["values"] = keyed_digest(str(asked.values), secret)
+            values = document["values"] if document.pop("blinding", None) is None else None
         text = canonical_bytes(document).decode()
         return cls(
             id=column_id(asked, auditor=auditor, dataset=dataset, values=values),

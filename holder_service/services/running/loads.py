@@ -164,11 +164,18 @@ def _record_version(
 
 
 def _require_other_half_elsewhere(transaction: Transaction, dataset: Dataset, split_id: str) -> None:
-    """Refuse the second half of a split: who has both halves has everybody's values."""
-    for other in datasets.every(transaction.connection):
-        if other.split_id == split_id and other.schema.shares != dataset.schema.shares:
+    """Refuse the second half of a split, also where the first was replaced: it is in back-ups of this holder.
+
+    Anybody with both halves has everybody's values.
+
+    Raises:
+        Conflict: The ledger says that the other half was loaded.
+    """
+    for name in ledger.datasets_of_split(transaction.connection, split_id):
+        other = datasets.find_dataset(transaction.connection, name)
+        if other is not None and other.schema.shares != dataset.schema.shares:
             raise Conflict(
-                f"Dataset {other.name!r} of this holder has the other half of this split, so whoever can read both "
+                f"Dataset {name!r} of this holder has or had the other half of this split. Anybody who can read both "
                 "has everybody's sensitive values. Nothing was loaded. Delete the file here, and split the register "
                 "again: both halves were in one place."
             )

@@ -27,6 +27,17 @@ LINKED: dict[str, Any] = {
 }
 
 
+def test_a_blinded_id_follows_from_the_blinding_and_only_linked_values_are_blinded() -> None:
+    one, other = (
+        column_id(DerivedColumn.model_validate({**LINKED, **blinded}), auditor="ADR", dataset="loans")
+        for blinded in ({}, {"blinding": "7" * 64})
+    )
+
+    assert one != other
+    with pytest.raises(ValidationError, match="Only linked values are blinded"):
+        DerivedColumn.model_validate({**SCORE, "blinding": "7" * 64})
+
+
 def test_the_widest_dataset_takes_as_many_derived_columns_as_a_plan_names() -> None:
     declared = [Column(name=f"c{number}", type="boolean") for number in range(limits.COLUMNS_PER_DATASET_MAX)]
     derived = {
