@@ -13,7 +13,7 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest
 from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.onnx import graph as onnx_graph
-from auditor_client.models.readers.onnx.symbols import Encoded
+from auditor_client.models.readers.onnx.symbols import Encoded, machine_outputs
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.formats import Format
 from checks.model_formats.onnx_graphs import CLASSIFIERS, NEVER_MISSING, agreement, onnx_file
@@ -46,7 +46,7 @@ def test_a_fault_in_reading_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_support_vector_machine_that_is_read_wrongly_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: weights that are a hundredth too large."""
-    machine = onnx_graph.machine_outputs
+    machine = machine_outputs
 
     def too_large(*given: Any) -> Any:
         made = machine(*given)
