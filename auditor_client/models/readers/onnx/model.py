@@ -15,30 +15,16 @@ from auditor_client.errors import ModelRefused
 from auditor_client.models.read_model import ModelRequest, Provenance, ReadModel
 from auditor_client.models.readers.decisions import Adding, by_choice, one_number, two_classes
 from auditor_client.models.readers.frames import installed
-from auditor_client.models.readers.inputs import (
-    InputTest,
-    ModelInputs,
-    float32_at_most,
-    float32_below,
-    one_of,
-    opposite,
-)
-from auditor_client.models.readers.links import expf, least, logistic
+from auditor_client.models.readers.inputs import ModelInputs
+from auditor_client.models.readers.links import expf, logistic
 from auditor_client.models.readers.onnx.graph import READ, Graph
 from auditor_client.models.readers.onnx.symbols import Chosen, DenseStep, Encoded, Outputs
 from auditor_client.models.readers.onnx.tensors import require_own_data
-from auditor_client.models.readers.parsing import DocumentPart
-from auditor_client.models.readers.tree_tables import TestTable, made, tree_table
-from shared.contract.rules import Predicate
-from shared.contract.schema import Column
-from shared.scores.documents import Axis, Dense, Layers, Product, ScoreTree, TableTerm, Term, Terms, Trees
-from shared.wire import limits
+from auditor_client.models.readers.onnx.trees import trees_documents
+from auditor_client.models.readers.tree_tables import made
+from shared.scores.documents import Axis, Dense, Layers, Product, TableTerm, Term, Terms
 
-_SINGLE_EXACT: Final = 2**24
 IR_VERSIONS: Final = (3, 13)
-_MODES: Final = {
-    "BRANCH_LEQ": "le", "BRANCH_LT": "lt", "BRANCH_GTE": "ge", "BRANCH_GT": "gt", "BRANCH_EQ": "eq", "BRANCH_NEQ": "ne",
-}  # fmt: skip
 _OF_TREES: Final = (
     "nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_modes", "nodes_values", "nodes_truenodeids",
     "nodes_falsenodeids", "nodes_missing_value_tracks_true", "nodes_hitrates", "class_treeids", "class_nodeids",
@@ -130,7 +116,7 @@ def _decided_by_trees(
         raise ModelRefused(f"post_transform {fields['post_transform'][:40]!r} is not read.")
     classes = chosen.classes if chosen else None
     if classes is None or (len(classes) == 2 and len(ids) == 1):
-        document = _trees(fields, kind, ids[0] if ids else 0, outputs.inputs, inputs)
+        [document] = trees_documents(fields, kind, ids[:1] or [0], outputs.inputs, inputs)
         if classes is None:
             if len(ids) != 1:
                 raise ModelRefused("A regressor of several targets is not read: train one model for each.")
@@ -148,7 +134,7 @@ def _decided_by_trees(
         )
     if ids != list(range(len(classes))):
         raise ModelRefused("The ensemble's numbers do not fit its classes.")
-    documents = [_trees(fields, kind, number, outputs.inputs, inputs) for number in ids]
+    documents = trees_documents(fields, kind, ids, outputs.inputs, inputs)
     return by_choice(documents, request, provenance, classes=classes)
 
 
@@ -157,132 +143,6 @@ def _logisticf(score: float) -> float:
     one = np.float32(1)
     value = one / (one + np.float32(expf(-abs(score))))
     return float(one - value if score < 0 else value)
-
-
-def _trees(fields: dict[str, Any], kind: str, number: int, encoded: tuple[Encoded, ...], inputs: ModelInputs) -> Trees:
-    """The document of one output."""
-    part = {name: DocumentPart(value, name) for name, value in fields.items()}
-    count = len(fields.get("nodes_treeids", []))
-    if not 1 <= count <= limits.SCORE_NODES_MAX or fields.get("aggregate_function", "SUM") not in ("SUM", "AVERAGE"):
-        raise ModelRefused("A tree ensemble has no nodes, too many, or takes another aggregate than SUM and AVERAGE.")
-    keys = list(zip(fields["nodes_treeids"], fields["nodes_nodeids"], strict=True))
-    index = {key: position for position, key in enumerate(keys)}
-    tracks = fields.get("nodes_missing_value_tracks_true") or [0] * count
-    columns = part["nodes_featureids"].integers(0, len(encoded) - 1, count)
-    values, modes = part["nodes_values"].numbers(count), fields["nodes_modes"]
-    if len(index) != count or len(tracks) != count or len(modes) != count:
-        raise ModelRefused("A tree ensemble's nodes do not fit together: save the model again.")
-    leaves = np.zeros(count)
-    listed = zip(
-        fields[f"{kind}_treeids"],
-        fields[f"{kind}_nodeids"],
-        fields[f"{kind}_ids"],
-        fields[f"{kind}_weights"],
-        strict=True,
-    )
-    for tree, node, of, weight in listed:
-        if of == number:
-            if modes[index[tree, node]] != "LEAF" or leaves[index[tree, node]] != 0:
-                raise ModelRefused("A tree ensemble has two numbers in a leaf, or one in a node.")
-            leaves[index[tree, node]] = weight
-    tests, predicates = TestTable(), dict[tuple[int, Any, float, bool], Predicate | bool]()
-    numbers = values.tolist()
-    roots: dict[Any, int] = {}
-    for position, (tree, _) in enumerate(keys):
-        roots.setdefault(tree, position)
-
-    def step(position: Any) -> Any:
-        if modes[position] == "LEAF":
-            return float(leaves[position])
-        if modes[position] not in _MODES:
-            raise ModelRefused(f"A node of the mode {str(modes[position])[:40]!r} is not read.")
-        tree = keys[position][0]
-        try:
-            yes, no = (
-                index[tree, fields["nodes_truenodeids"][position]],
-                index[tree, fields["nodes_falsenodeids"][position]],
-            )
-        except KeyError as error:
-            raise ModelRefused(f"A tree's node {error} is not there.") from error
-        test = columns[position], _MODES[modes[position]], numbers[position], bool(tracks[position])
-        if test not in predicates:
-            predicates[test] = _predicate(encoded[test[0]], *test[1:], inputs)
-        return predicates[test], yes, no
-
-    trees = [tree_table(root, step, tests) for root in roots.values()]
-    base = fields.get("base_values") or []
-    if len(base) > 1 and len(base) <= number:
-        raise ModelRefused("The ensemble's base values do not fit its outputs.")
-    mean = fields.get("aggregate_function", "SUM") == "AVERAGE"
-    if base:
-        if mean:
-            raise ModelRefused("A mean of trees with base values is not read.")
-        own = float(base[number] if len(base) > 1 else base[0])
-        trees.append(made(ScoreTree, tests=(), yes=(), no=(), values=(own,)))
-    return made(Trees, kind="trees", precision="float32", tests=tests.tests, trees=tuple(trees), mean=mean)
-
-
-def _predicate(encoded: Encoded, op: Any, threshold: float, tracks: bool, inputs: ModelInputs) -> Predicate | bool:
-    """A test of a number behind encoders and scalers, as a predicate of the column that it comes from."""
-    kind = InputTest(op, float(np.float32(threshold)), missing=tracks or op == "ne")
-    column = inputs.column(encoded.source)
-    if encoded.codes is not None:
-        if column.type != "category":
-            raise ModelRefused(f"The model takes {column.name!r} as a text, and the dataset declares {column.type}.")
-        codes = dict(encoded.codes)
-        yes = [
-            value for value in column.values if kind.answer(_coded(codes.get(str(value), encoded.otherwise), encoded))
-        ]
-        if column.nullable:
-            raise ModelRefused(
-                f"The model takes {column.name!r} as a text, which is never missing in ONNX: it is nullable."
-            )
-        return one_of(column, yes, missing=False)
-    _require_rounded_once(encoded, column)
-    missing = kind.missing if np.isnan(encoded.filling) else kind.answer(float(encoded.image(encoded.filling)))
-    source = inputs[encoded.source]
-    if column.type == "boolean":
-        yes_values = [value for value in (False, True) if kind.answer(float(encoded.image(value)))]
-        return one_of(column, yes_values, missing)
-    if op in ("eq", "ne"):
-        if column.type != "integer" or encoded.steps:
-            raise ModelRefused("A tree that tests numbers for equality is read for integers without scaling.")
-        return source.predicate(InputTest(op, kind.value, missing))
-    if encoded.kind == "double":
-        return source.predicate(InputTest(op, kind.value, missing))
-    if not encoded.steps:
-        below = (float32_at_most if op in ("le", "gt") else float32_below)(threshold)
-        falls = op in ("ge", "gt")
-    else:
-        rising = np.prod([np.sign(number) for name, number in encoded.steps if name in ("Mul", "Div")] or [1.0]) > 0
-        falls = (op in ("ge", "gt")) == bool(rising)
-
-        def turned(number: float) -> bool:
-            return kind.answer(float(encoded.image(number))) == falls
-
-        below = float32_below(least(turned, "float32"))
-    if not falls:
-        return source.predicate(InputTest(below.op, below.value, missing))
-    predicate = source.predicate(InputTest(below.op, below.value, not missing))
-    return not predicate if isinstance(predicate, bool) else opposite(predicate, column)
-
-
-def _require_rounded_once(encoded: Encoded, column: Column) -> None:
-    """Refuse numbers that are computed in double precision before a tree compares them, and large whole ones."""
-    if encoded.steps and encoded.kind in ("double", "widened"):
-        raise ModelRefused(
-            f"A tree compares {column.name!r} behind steps in double precision, which is not read: export the model "
-            "with float inputs."
-        )
-    if encoded.kind == "whole" and max(abs(column.low), abs(column.high)) > _SINGLE_EXACT:
-        raise ModelRefused(
-            f"A tree compares whole numbers of {column.name!r} beyond 2²⁴, which runtimes round in different ways: "
-            "export the model with float inputs, or declare a narrower range."
-        )
-
-
-def _coded(number: float, encoded: Encoded) -> float:
-    return float(encoded.image(number))
 
 
 def _decided_by_layers(
