@@ -160,12 +160,13 @@ def _narrow(ask: "_ThresholdTests", number: NDArray[np.intp], low: Keys, high: K
         return number, low
     points = np.clip(ask.guesses(number), low[:, None], high[:, None])
     low, high = _nearer(ask, number, np.column_stack([low, points, high]), left)
-    sections = max(8, _ROWS_PER_CALL // max(1, len(low)))
-    while (high - low > 1).any():
-        step = np.maximum((high - low) // np.uint64(sections), np.uint64(1))
-        inner = low[:, None] + step[:, None] * np.arange(1, sections, dtype=np.uint64)
-        points = np.column_stack([low, np.minimum(inner, high[:, None]), high])
-        low, high = _nearer(ask, number, points, left)
+    while len(open_ones := np.flatnonzero(high - low > 1)):
+        begin, end = low[open_ones], high[open_ones]
+        sections = max(8, _ROWS_PER_CALL // len(open_ones))
+        step = np.maximum((end - begin) // np.uint64(sections), np.uint64(1))
+        inner = begin[:, None] + step[:, None] * np.arange(1, sections, dtype=np.uint64)
+        points = np.column_stack([begin, np.minimum(inner, end[:, None]), end])
+        low[open_ones], high[open_ones] = _nearer(ask, number[open_ones], points, left[open_ones])
     return number, low
 
 
