@@ -341,10 +341,12 @@ class Graph:
             return replace(outputs, link="Softmax")
         raise ModelRefused("A Softmax is read behind a layer or trees, over classes.")
 
-    def _op_normalizer(self, inputs: Sequence[Any], _: Any) -> Any:
-        if isinstance(inputs[0], Outputs):
-            return replace(inputs[0], link="Normalizer")
-        raise ModelRefused("A Normalizer of inputs mixes columns, which is not read.")
+    def _op_normalizer(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        if not isinstance(inputs[0], Outputs):
+            raise ModelRefused("A Normalizer of inputs mixes columns, which is not read.")
+        if attributes.get("norm", "MAX") != "L1":
+            raise ModelRefused("A Normalizer is read that makes shares of 1: norm 'L1'.")
+        return replace(inputs[0], link="Normalizer")
 
     def _op_argmax(self, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
         over_classes = attributes.get("axis") in (1, -1) and not attributes.get("select_last_index", 0)

@@ -88,15 +88,27 @@ def _read(model: OnnxModel, request: ModelRequest) -> ReadModel:
     inputs = ModelInputs(graph.names, request)
     results = [graph.tensors.get(output.name) for output in model.model.graph.output]
     chosen = next((result for result in results if isinstance(result, Chosen)), None)
-    outputs = chosen.of if chosen else next((result for result in results if isinstance(result, Outputs)), None)
+    numbers = [result for result in results if isinstance(result, Outputs)]
+    outputs = chosen.of if chosen else next(iter(numbers), None)
     if outputs is None:
         raise ModelRefused(f"No output of the graph is a class or a number that is read. {READ}")
+    if request.above is not None and chosen and not all(_same_numbers(given, chosen.of) for given in numbers):
+        raise ModelRefused(
+            "The graph chooses its class by other numbers than it gives as probabilities: leave `above` out."
+        )
     about = "trees" if outputs.trees is not None else "layers" if len(outputs.layers) > 1 else "a linear model"
     if model.model.producer_name:
         about += f", made by {model.model.producer_name[:40]} {model.model.producer_version[:20]}"
     provenance = Provenance(f"an ONNX graph: {about}", "onnx")
     decide = _decided_by_layers if outputs.trees is None else _decided_by_trees
     return inputs.noted(decide(outputs, chosen, inputs, request, provenance))
+
+
+def _same_numbers(given: Outputs, chosen_by: Outputs) -> bool:
+    """Return whether an output of a graph has the numbers by which its class is chosen, or their shares of 1."""
+    links = (given.link, chosen_by.link)
+    same = given.trees is chosen_by.trees and given.layers is chosen_by.layers
+    return same and (given.link == chosen_by.link or links == ("Normalizer", "Sigmoid"))
 
 
 def _decided_by_trees(
@@ -120,6 +132,7 @@ def _decided_by_trees(
         if classes is None:
             if len(ids) != 1:
                 raise ModelRefused("A regressor of several targets is not read: train one model for each.")
+            _require_number(link)
             return one_number(document, request, provenance, image=_logisticf if link == "Sigmoid" else None)
         middle = 0.5 if (weights >= 0).all() else 0.0
         shares = (lambda s: (1 - _logisticf(s), _logisticf(s))) if link == "Sigmoid" else (lambda s: (1 - s, s))
@@ -138,6 +151,12 @@ def _decided_by_trees(
     return by_choice(documents, request, provenance, classes=classes)
 
 
+def _require_number(link: str) -> None:
+    """Refuse one number behind an operator that makes shares of several."""
+    if link not in ("", "Sigmoid"):
+        raise ModelRefused(f"A {link} of one number is not read: it makes shares of several.")
+
+
 def _logisticf(score: float) -> float:
     """The logistic function in single precision, as ONNX Runtime writes it."""
     one = np.float32(1)
@@ -153,6 +172,7 @@ def _decided_by_layers(
     if chosen is None:
         if width != 1:
             raise ModelRefused("The graph has several numbers and no class: add an ArgMax, or save it with its label.")
+        _require_number(outputs.link)
         image = logistic if outputs.link == "Sigmoid" else None
         return one_number(_adding(outputs, 0, inputs), request, provenance, image=image)
     if outputs.both and width == 1:

@@ -95,7 +95,7 @@ class Outputs:
         inputs: What goes in.
         layers: Dense layers, at least one, or none where there are trees.
         trees: A tree ensemble's attributes by name.
-        link: What was done with the sums at last: "", "Sigmoid" or "Softmax".
+        link: What was done with the sums at last: "", "Sigmoid", "Softmax" or "Normalizer".
         both: Whether the two numbers are 1 − p and p of a single sum.
     """
 

@@ -249,6 +249,17 @@ REFUSED_GRAPHS = {
     "outputs cut to whole numbers": (
         one_split(1, after=helper.make_node("Cast", ["t"], ["y"], to=7)), ONE, "model's outputs"
     ),
+    "a Normalizer of one number": (
+        one_split(1, after=helper.make_node("Normalizer", ["t"], ["y"], domain="ai.onnx.ml", norm="L1")), ONE,
+        "Normalizer of one number",
+    ),
+    "a Softmax of one number": (
+        one_split(1, after=helper.make_node("Softmax", ["t"], ["y"])), ONE, "Softmax of one number"
+    ),
+    "a Normalizer by the largest number": (
+        one_split(1, after=helper.make_node("Normalizer", ["t"], ["y"], domain="ai.onnx.ml", norm="MAX")), ONE,
+        "shares of 1",
+    ),
     "a later set of operators": (one_split(1, versions={"": 99}), ONE, "version 99"),
     "an earlier set of operators": (one_split(1, versions={"": 6}), ONE, "version 6"),
 }  # fmt: skip
@@ -260,6 +271,27 @@ def test_what_would_be_computed_otherwise_is_refused(kind: str) -> None:
 
     with pytest.raises(ModelRefused, match=text):
         read_object(load_object(content, "m.onnx"), ModelRequest(schema, above=0.5))
+
+
+@pytest.mark.parametrize("operator", ["Identity", "Sigmoid", "Softmax"])
+def test_a_threshold_is_about_the_probabilities_that_the_graph_gives(operator: str) -> None:
+    """A threshold on changed probabilities is refused; the class does not depend on them."""
+    content, request = onnx_file(0, "boosting")
+    model = ModelProto.FromString(content)
+    given = next(one.input[0] for one in model.graph.node if one.op_type == "ZipMap")
+    for node in model.graph.node:
+        if node.op_type == "ZipMap":
+            node.input[0] = "changed"
+    model.graph.node.insert(len(model.graph.node) - 1, helper.make_node(operator, [given], ["changed"]))
+    changed = load_object(model.SerializeToString(), "m.onnx")
+    above = replace(request, above=0.3)
+
+    assert read_object(changed, request).tree == read_object(load_object(content, "m.onnx"), request).tree
+    if operator == "Identity":
+        assert read_object(changed, above).tree == read_object(load_object(content, "m.onnx"), above).tree
+    else:
+        with pytest.raises(ModelRefused, match="other numbers than it gives as probabilities"):
+            read_object(changed, above)
 
 
 def test_a_constant_that_is_cast_is_cut() -> None:
