@@ -31,6 +31,8 @@ from checks.foreign_models.environments import ENVIRONMENTS, ROOT, cache, python
 
 _SCHEMA: Final = ROOT / "tests" / "unit" / "auditor_client" / "formats" / "pmml_schema.json"
 _CRASHES_MAX: Final = 20
+_WHOLE: Final = 0.8
+"""How many of the changed whole numbers stay whole; others get a fraction or an exponent."""
 _WORDS: Final[dict[str, tuple[str, ...]]] = {
     "operator": ("equal", "notEqual", "lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual", "isMissing"),
     "booleanOperator": ("and", "or", "xor", "surrogate", "isIn", "isNotIn"),
@@ -102,6 +104,9 @@ def _with_more(element: Element, draw: random.Random) -> None:
 def _other(name: str, value: str, draw: random.Random) -> str:
     if name in _WORDS:
         return draw.choice(_WORDS[name])
+    if re.fullmatch(r"-?[0-9]+", value) and draw.random() < _WHOLE:
+        whole = int(value)
+        return str(draw.choice((-whole, whole + 1, whole - 1, whole // 2, 0, 3)))
     try:
         number = float(value)
     except ValueError:

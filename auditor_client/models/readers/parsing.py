@@ -5,6 +5,7 @@ A file is refused with a text that names where it is at fault. Nothing in it is 
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
@@ -20,6 +21,7 @@ VALUES_MAX: Final = 16_777_216
 _TWICE: Final = "a member stands twice in an object"
 _OWN_WORDS: Final = {_TWICE: _TWICE}
 _NUMBERS: Final = (int, float)
+_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _NUMBERS_OR_TRUTHS: Final = frozenset({int, float, bool})
 
 
@@ -113,10 +115,8 @@ class DocumentPart:
 
     def integer(self, low: int = -(2**31), high: int = 2**31 - 1) -> int:
         """A whole number, also as a text, within a range."""
-        try:
-            number = int(self.value) if isinstance(self.value, int | str) and len(str(self.value)) < 20 else None
-        except ValueError:
-            number = None
+        written = isinstance(self.value, int) or (isinstance(self.value, str) and _WHOLE.fullmatch(self.value))
+        number = int(self.value) if written else None
         if number is None or isinstance(self.value, bool) or not low <= number <= high:
             self.refuse(f"a whole number from {low} to {high}")
         return number

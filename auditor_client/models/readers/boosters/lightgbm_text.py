@@ -4,6 +4,7 @@ Read are the versions v3 and v4 of the text (LightGBM 2.3 to 4.x), which are wha
 write. A line that is not known is refused: it might change what the model predicts.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -41,6 +42,8 @@ VOCABULARY: Final[Mapping[str, Mapping[str, str]]] = {"head": _HEAD, "tree": _OF
 Others are refused. What follows the trees (importances, the parameters of training) changes none; of that,
 `categorical_feature` and `pandas_categorical` are used.
 """
+_WHOLE_SIGNS: Final = re.compile(r"[-0-9 ]*")
+_NUMBER_SIGNS: Final = re.compile(r"[-+0-9.eE infa]*")
 _CHECKED: Final = tuple(name for name, why in _OF_TREE.items() if why == USED)
 
 
@@ -165,10 +168,12 @@ def _words(members: dict[str, str], key: str, where: str) -> list[str]:
 
 
 def _whole(members: dict[str, str], key: str, where: str, low: int, high: int) -> int:
+    _require_signs(_WHOLE_SIGNS, members, key, where)
     return DocumentPart(" ".join(_words(members, key, where)), f"{where}.{key}").integer(low, high)
 
 
 def _numbers(members: dict[str, str], key: str, where: str, length: int) -> NDArray[np.float64]:
+    _require_signs(_NUMBER_SIGNS, members, key, where)
     words = _words(members, key, where)
     try:
         numbers = np.array([float(word) for word in words], np.float64)
@@ -180,7 +185,14 @@ def _numbers(members: dict[str, str], key: str, where: str, length: int) -> NDAr
 
 
 def _integers(members: dict[str, str], key: str, where: str, length: int, *, high: int, low: int = 0) -> list[int]:
+    _require_signs(_WHOLE_SIGNS, members, key, where)
     return DocumentPart(_numbers(members, key, where, length), f"{where}.{key}").integers(low, high)
+
+
+def _require_signs(signs: re.Pattern[str], members: dict[str, str], key: str, where: str) -> None:
+    """Refuse numbers that LightGBM would read otherwise than Python does: it takes `4.0` for two whole numbers."""
+    if not signs.fullmatch(members.get(key, "")):
+        raise ModelRefused(f"{where}: {key} has signs that LightGBM does not write there: save the model again.")
 
 
 def _tree(block: str, where: str, features: int) -> LightGBMTree:

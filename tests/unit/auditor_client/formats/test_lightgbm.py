@@ -81,6 +81,13 @@ def test_a_fault_in_reading_is_noticed(fault: str, monkeypatch: pytest.MonkeyPat
         (b"leaf_value=", b"leaf_value=nan ", "numbers"),
         (b"num_leaves=", b"split_mode=3\nnum_leaves=", "split_mode"),
         (b"left_child=", b"left_child=99 ", "left_child"),
+        (
+            b"left_child=1 ",
+            b"left_child=1.0 ",
+            "left_child has signs",
+        ),  # LightGBM goes round for ever
+        (b"leaf_value=", b"leaf_value=1_0 ", "leaf_value has signs"),  # Python reads 10, LightGBM 1
+        (b"num_leaves=", "num_leaves=\u0661".encode(), "num_leaves has signs"),
         (b"end of trees", b"end", "ends early"),
     ],
 )

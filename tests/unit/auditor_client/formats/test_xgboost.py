@@ -17,6 +17,7 @@ from auditor_client.models.readers import load_object, read_object
 from auditor_client.models.readers.boosters import xgboost as reader
 from auditor_client.models.readers.boosters.xgboost_document import VOCABULARY, parsed
 from auditor_client.models.readers.inputs import ModelInput, ModelInputs, float32_below
+from auditor_client.models.readers.parsing import DocumentPart
 from checks.model_formats.__main__ import survivors
 from checks.model_formats.boosting import xgboost_file, xgboost_model
 from checks.model_formats.formats import FORMATS
@@ -319,3 +320,11 @@ def test_categories_that_contradict_themselves_are_refused(change: Any) -> None:
 
     with pytest.raises(ModelRefused, match=r"fit together|whole numbers"):
         parsed(json.dumps(document).encode(), "m")
+
+
+@pytest.mark.parametrize("written", ["1_0", " 10", "\u0661", "1.0", "+1", ""])
+def test_a_whole_number_that_only_python_would_read_so_is_refused(written: str) -> None:
+    """XGBoost keeps parameters as texts; of `1_0` it reads 1, and Python 10."""
+    assert DocumentPart("-10", "num_class").integer() == -10
+    with pytest.raises(ModelRefused, match="num_class"):
+        DocumentPart(written, "num_class").integer()
