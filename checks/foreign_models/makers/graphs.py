@@ -145,6 +145,8 @@ class Jpmml:
             path.write_bytes(self.content)
             evaluator = library.make_evaluator(str(path)).verify()
             results = evaluator.evaluateAll(pd.DataFrame(table).astype(object).where(pd.notna(table), None))
+        if "errors" in results and results["errors"].notna().all():
+            raise ValueError(f"JPMML evaluates no record: {results['errors'].iloc[0]}")
         shares = [name for name in results if str(name).startswith("probability(")]
         numbers = results[[f"probability({label})" for label in self.classes]] if self.classes and shares else None
         target = next(name for name in results if name == "y" or not str(name).startswith("probability("))

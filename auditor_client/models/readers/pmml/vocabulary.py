@@ -205,21 +205,26 @@ def require_declared_inputs(root: Element, names: Collection[str]) -> None:
 
     Args:
         root: The document.
-        names: Of the fields of the dictionary.
+        names: Of the fields of the dictionary. Outputs of earlier segments are looked at as well.
 
     Raises:
         ModelRefused: There is one; the text names it.
     """
     local = {field.get("name", "") for around in root.iter("LocalTransformations") for field in around}
+    outputs = {field.get("name", "") for field in root.iter("OutputField")}
     for model in root.iter():
         schema = model.find("MiningSchema") if model.tag in _MODELS else None
         if schema is None:
             continue
         listed = {field.get("name") for field in schema}
         listed |= {field.get("name") for around in model.iter("LocalTransformations") for field in around}
+        listed |= {
+            field.get("name") for part in model.iter() if part is not model for field in part.iterfind("Output/*")
+        }
         for part in model.iter():
             name = part.get(_NAMING[part.tag], "") if part.tag in _NAMING else ""
-            if (name in names or name in local) and name not in listed:
+            of_output = part.tag != "FieldRef" and name in outputs  # an Output may refer to one of its own
+            if (name in names or name in local or of_output) and name not in listed:
                 raise ModelRefused(f"{model.tag!r} uses {name[:40]!r}, which its MiningSchema does not list.")
 
 

@@ -122,9 +122,10 @@ def test_a_choice_between_sums_is_the_boosted_models(coefficient: str) -> None:
 def test_a_sum_that_a_line_passes_on_is_the_same_sum() -> None:
     _, parts = boosted()
     passed = (
-        '<RegressionModel functionName="regression"><MiningSchema/><Output><OutputField name="{0}2" '
-        'feature="predictedValue"/></Output><RegressionTable intercept="0"><NumericPredictor name="{0}" '
-        'coefficient="1"/></RegressionTable></RegressionModel>'
+        '<RegressionModel functionName="regression"><MiningSchema><MiningField name="{0}"/></MiningSchema>'
+        '<Output><OutputField name="{0}2" feature="predictedValue"/></Output>'
+        '<RegressionTable intercept="0"><NumericPredictor name="{0}" coefficient="1"/></RegressionTable>'
+        "</RegressionModel>"
     )
     lines = [passed.format(name) for name in CLASSES]
     probes = DRAW.normal(size=(500, 2))
@@ -145,6 +146,19 @@ def test_a_sum_that_a_line_passes_on_is_the_same_sum() -> None:
 def test_sums_of_other_scales_are_refused(tables: str, text: str) -> None:
     with pytest.raises(ModelRefused, match=text):
         read(chain(boosted()[1], tables), favourable=["low"])
+
+
+@pytest.mark.parametrize(("listed", "is_read"), [("low middle high", True), ("middle high", False)])
+def test_a_sum_that_the_mining_schema_leaves_out_is_refused(listed: str, is_read: bool) -> None:
+    """JPMML takes it for missing there, and adds nothing."""
+    fields = "".join(f'<MiningField name="{name}"/>' for name in listed.split())
+    content = chain(boosted()[1], f"<MiningSchema>{fields}</MiningSchema>" + "".join(map(table, CLASSES)))
+
+    if is_read:
+        read(content, favourable=["low"])
+    else:
+        with pytest.raises(ModelRefused, match="'RegressionModel' uses 'low', which its MiningSchema"):
+            read(content, favourable=["low"])
 
 
 @pytest.mark.parametrize("where", ["a tree", "the regression"])
