@@ -34,7 +34,7 @@ from sklearn import (
 from sklearn.exceptions import InconsistentVersionWarning
 
 from auditor_client.errors import ModelRefused, UnsafeModelFile
-from auditor_client.models.files import SAVE
+from auditor_client.models.files import SAVE, refuse_archive
 from auditor_client.models.older_sklearn import (
     completed,
     require_todays_parameters,
@@ -178,10 +178,8 @@ def _schema(archive: zipfile.ZipFile, name: str) -> Any:
     """Return what a skops file says that it holds; unpacks within bounds."""
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
-    if any(entry.endswith((".pkl", ".pickle", ".joblib")) for entry in names):
-        raise UnsafeModelFile(f"{name} is an archive with a pickle in it, and is not opened. {SAVE}")
-    if "schema.json" not in names:
-        raise ModelRefused(f"{name} is an archive, but not a skops file. {SAVE}")
+    if "schema.json" not in names or any(entry.endswith((".pkl", ".pickle", ".joblib")) for entry in names):
+        refuse_archive(names, name)
     plain = all(entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries)
     unpacked = sum(entry.file_size for entry in entries)
     if not (plain and len(entries) <= ENTRIES_MAX and unpacked <= UNPACKED_BYTES_MAX):

@@ -59,10 +59,14 @@ def load_file(content: bytes, name: str) -> OnnxModel:
     try:
         model = onnx.ModelProto.FromString(content)
     except Exception as error:  # protobuf's own error, which has no public name
-        raise ModelRefused(f"{name} is damaged, and is not a whole ONNX file. Save the model again.") from error
+        raise ModelRefused(
+            f"{name} is not a whole ONNX file: it is damaged, or another program's, such as TensorFlow's "
+            "saved_model.pb. Save the model again, or convert it: python -m tf2onnx.convert --saved-model FOLDER."
+        ) from error
     if not IR_VERSIONS[0] <= model.ir_version <= IR_VERSIONS[1]:
         raise ModelRefused(
-            f"{name} is of ONNX's IR version {model.ir_version}. Read are {IR_VERSIONS[0]} to {IR_VERSIONS[1]}."
+            f"{name} is of ONNX's IR version {model.ir_version}, or another program's, such as Core ML's. Read are "
+            f"{IR_VERSIONS[0]} to {IR_VERSIONS[1]}: save the model as such an ONNX file."
         )
     return OnnxModel(model)
 
@@ -92,7 +96,7 @@ def _read(model: OnnxModel, request: ModelRequest) -> ReadModel:
     outputs = chosen.of if chosen else next(iter(numbers), None)
     if outputs is None:
         raise ModelRefused(f"No output of the graph is a class or a number that is read. {READ}")
-    if request.above is not None and chosen and not all(_same_numbers(given, chosen.of) for given in numbers):
+    if request.above is not None and chosen and not all(_same_numbers(number, chosen.of) for number in numbers):
         raise ModelRefused(
             "The graph chooses its class by other numbers than it gives as probabilities: leave `above` out."
         )
@@ -104,11 +108,11 @@ def _read(model: OnnxModel, request: ModelRequest) -> ReadModel:
     return inputs.noted(decide(outputs, chosen, inputs, request, provenance))
 
 
-def _same_numbers(given: Outputs, chosen_by: Outputs) -> bool:
+def _same_numbers(output: Outputs, chosen_by: Outputs) -> bool:
     """Return whether an output of a graph has the numbers by which its class is chosen, or their shares of 1."""
-    links = (given.link, chosen_by.link)
-    same = given.trees is chosen_by.trees and given.layers is chosen_by.layers
-    return same and (given.link == chosen_by.link or links == ("Normalizer", "Sigmoid"))
+    links = (output.link, chosen_by.link)
+    same = output.trees is chosen_by.trees and output.layers is chosen_by.layers
+    return same and (output.link == chosen_by.link or links == ("Normalizer", "Sigmoid"))
 
 
 def _decided_by_trees(

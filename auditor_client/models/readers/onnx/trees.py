@@ -47,7 +47,9 @@ def trees_documents(
     """
     count = len(fields.get("nodes_treeids", []))
     if not 1 <= count <= limits.SCORE_NODES_MAX or fields.get("aggregate_function", "SUM") not in ("SUM", "AVERAGE"):
-        raise ModelRefused("A tree ensemble has no nodes, too many, or takes another aggregate than SUM and AVERAGE.")
+        raise ModelRefused(
+            f"A tree ensemble is read with 1 to {limits.SCORE_NODES_MAX} nodes, and with the aggregate SUM or AVERAGE."
+        )
     index = dict(zip(zip(fields["nodes_treeids"], fields["nodes_nodeids"], strict=True), range(count), strict=True))
     if len(index) != count or len(fields["nodes_modes"]) != count:
         raise ModelRefused("A tree ensemble's nodes do not fit together: save the model again.")
@@ -80,7 +82,7 @@ def _base(fields: dict[str, Any], number: int, *, mean: bool) -> list[ScoreTree]
 
 
 def _leaf_values(fields: dict[str, Any], kind: str, number: int, index: Mapping[Any, int]) -> list[float]:
-    """Return the number of each node, of shape (nodes,): 0 in a leaf that has none."""
+    """Return the number of each node, of shape (nodes,): 0 in a leaf without one."""
     values, modes = [0.0] * len(index), fields["nodes_modes"]
     names = ("treeids", "nodeids", "ids", "weights")
     for tree, node, of, weight in zip(*(fields[f"{kind}_{name}"] for name in names), strict=True):
@@ -143,7 +145,7 @@ def _answers(
     upto = np.array([mode in ("BRANCH_LEQ", "BRANCH_GT") for mode in modes])
     below = all_float32_below(np.where(upto, above, values))
     answers: list[Predicate | bool | None] = []
-    known: dict[tuple[int, str, float, bool], Predicate | bool] = {}
+    predicates: dict[tuple[int, str, float, bool], Predicate | bool] = {}
     for column, mode, value, track, rounded in zip(columns, modes, values.tolist(), tracks, below, strict=True):
         if mode == "LEAF":
             answers.append(None)
@@ -151,10 +153,10 @@ def _answers(
         if mode not in _MODES:
             raise ModelRefused(f"A node of the mode {str(mode)[:40]!r} is not read.")
         test = column, mode, value, bool(track)
-        answer = known.get(test)
+        answer = predicates.get(test)
         if answer is None:
             kind = InputTest(_MODES[mode], value, missing=bool(track) or mode == "BRANCH_NEQ")
-            answer = known[test] = _predicate(encoded[column], kind, rounded, inputs)
+            answer = predicates[test] = _predicate(encoded[column], kind, rounded, inputs)
         answers.append(answer)
     return answers
 

@@ -1,7 +1,11 @@
 """Files as other programs and versions write them: read as they decide, or refused with the right name and remedy."""
 
+import bz2
+import gzip
 import io
 import json
+import lzma
+import pickle
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -215,17 +219,41 @@ def test_xgboost_of_other_kinds_and_versions_is_named(change: Any, text: str) ->
         load_object(_xgboost(change), "model.json")
 
 
+def _zipped(*entries: str) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for entry in entries:
+            archive.writestr(entry, "{}")
+    return made.getvalue()
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (b"binf" + bytes(60), r"XGBoost's old binary .*save_model\('model.json'\)"),
+        (b"binf" + bytes(60), r"XGBoost's old binary .*one to 3.0 .*save_model\('model.json'\)"),
         (bytes(40) + b"\x0f\0\0\0\0\0\0\0binary:logistic\x06\0\0\0\0\0\0\0gbtree", "XGBoost's old binary"),
         (b'{"name": "tree", "feature_names": ["a"], "tree_info": [{"tree_structure": {}}]}', r"dump of LightGBM"),
         (b'[{"nodeid": 0, "leaf": 1}]', "dump of XGBoost"),
-        (b"X\n\x00\x00\x00\x03", "R's own format"),
+        (b"booster[0]:\n0:[f0<0.5] yes=1,no=2,missing=1", "dump of XGBoost"),
+        (b"X\n\x00\x00\x00\x03", r"R's own format .*pmml::pmml\(model\)"),
+        (gzip.compress(b"X\n\x00\x00\x00\x03"), "R's own format"),  # as saveRDS writes it by default
+        (bz2.compress(b"RDX3\nX\n"), "R's own format"),
+        (lzma.compress(b"X\n\x00\x00\x00\x03"), "R's own format"),
+        (gzip.compress(b"<PMML/>"), "compressed files are not opened"),
+        (gzip.compress(pickle.dumps({})), "as joblib compresses pickles"),
+        (b"\x1f\x8bdamaged", "as joblib compresses pickles"),
         (b"CBM1" + bytes(30), r"CatBoost's binary .*format='json'"),
-        (b"\x89HDF\r\n\x1a\n", "HDF5"),
-        (b"\x40\x00\x00\x00\x00\x00\x00\x00" + b'{"weight":{"dtype":"F32"}}', "safetensors"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5 .*tf2onnx"),
+        (b"\x40\x00\x00\x00\x00\x00\x00\x00" + b'{"weight":{"dtype":"F32"}}', "safetensors .*torch.onnx.export"),
+        (b"\x1c\x00\x00\x00TFL3" + bytes(30), "TensorFlow Lite .*tf2onnx"),
+        (b"<!DOCTYPE html><html>Sign in</html>", "a web page"),
+        (b"\x08\x01\x12\xa0\x10\n\x10\n\x04test" + bytes(90), "saved_model.pb"),
+        (_zipped("archive/data.pkl", "archive/version"), "PyTorch .*torch.onnx.export"),
+        (_zipped("config.json", "model.weights.h5"), r"Keras .*format='onnx'"),
+        (_zipped("model.ini", "domains/d000.txt"), "MOJO of H2O"),
+        (_zipped("[Content_Types].xml", "xl/workbook.xml"), "Office document"),
+        (_zipped("model.joblib"), "archive with a pickle"),
+        (b"a,b\n1,2\n", r"booster.save_model\('model.txt'\) for LightGBM"),
     ],
 )
 def test_known_formats_are_named_with_their_remedy(content: bytes, text: str) -> None:
