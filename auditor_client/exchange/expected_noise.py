@@ -21,6 +21,7 @@ from shared.privacy.noise import (
     ExponentialNoise,
     KeptValue,
     Noise,
+    OneSidedGeometricNoise,
     RandomisedResponseNoise,
     of_two_holders,
 )
@@ -67,7 +68,7 @@ def counted_noise(batch: Batch, dataset: DatasetDescription, schema: Schema, sen
     return of_two_holders(noise) if dataset.shares is not None and isinstance(noise, AdditiveNoise) else noise
 
 
-def is_expected(noise: Noise, expected: Noise) -> bool:
+def is_expected(noise: Noise | OneSidedGeometricNoise, expected: Noise | OneSidedGeometricNoise) -> bool:
     """Whether the noise that a holder describes is the expected one, up to the rounding of scales."""
     if isinstance(noise, RandomisedResponseNoise) or isinstance(expected, RandomisedResponseNoise):
         return noise == expected

@@ -27,7 +27,7 @@ from shared.kinds.watches import (
 )
 from shared.privacy.amounts import NANO_PER_UNIT
 from shared.privacy.charges import Charge
-from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteLaplaceNoise, OneSidedGeometricNoise
 
 
 def check_watch_quote(quote: WatchQuote, watch: Watch, context: RequestContext) -> None:
@@ -135,12 +135,13 @@ def _check_noise(
     require(groups == dataset.table.groups(watch.sensitive), "it compares other groups than the watch names")
     people = dataset.neighbouring.counts_that_change(len(groups), moved=True)
     require(sensitivity == people, "its distance for one person differs from that of the relation")
-    of_threshold = watch.charge.epsilon_nano * 2 // 5
-    of_number = watch.charge.epsilon_nano - of_threshold
-    wanted = (
-        (noise.threshold, Fraction(people * NANO_PER_UNIT, of_threshold)),
-        (noise.number, Fraction(2 * people * NANO_PER_UNIT, of_number)),
+    kind = OneSidedGeometricNoise if noise.is_one_sided else DiscreteLaplaceNoise
+    of_threshold = watch.charge.epsilon_nano * 3 // 10 if noise.is_one_sided else watch.charge.epsilon_nano * 2 // 5
+    scales = (
+        Fraction(people * NANO_PER_UNIT, of_threshold),
+        Fraction(2 * people * NANO_PER_UNIT, watch.charge.epsilon_nano - of_threshold),
     )
-    for described, scale in wanted:
-        expected = DiscreteLaplaceNoise(scale=not_below(scale))
-        require(is_expected(described, expected), "its noise is not that of its epsilon")
+    for described, scale in zip((noise.threshold, noise.number), scales, strict=True):
+        require(is_expected(described, kind(scale=not_below(scale))), "its noise is not that of its epsilon")
+    shift = round(scales[0] - scales[1]) if noise.is_one_sided else 0
+    require(noise.shift == shift, "its margin is shifted by something else than the means of its noise")

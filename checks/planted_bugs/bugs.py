@@ -1101,8 +1101,8 @@ BUGS: Final = (
             Edit(
                 _SPARSE_VECTOR,
                 "SparseVectorMechanism.calibrated",
-                "sensitivity=2 * sensitivity)",
-                "sensitivity=sensitivity)",
+                "epsilon_nano=of_number_nano, sensitivity=2 * sensitivity)",
+                "epsilon_nano=of_number_nano, sensitivity=sensitivity)",
             ),
         ),
         (f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",),
@@ -1137,11 +1137,65 @@ BUGS: Final = (
             Edit(
                 _SPARSE_VECTOR,
                 "SparseVectorMechanism.begun",
-                "self.of_threshold.release([threshold])",
-                "[threshold]",
+                "self.of_threshold.release([threshold + self.shift])",
+                "[threshold + self.shift]",
             ),
         ),
         (f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",),
+    ),
+    Bug(
+        "a watch's noise is on the other side",
+        (
+            Edit(
+                "holder_service/mechanisms/one_sided.py",
+                "OneSidedGeometricMechanism.release",
+                "noise <= 0",
+                "noise >= 0",
+            ),
+        ),
+        (
+            f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",
+            "tests/statistical/test_sampler_fit.py::test_one_sided_draws_fit_the_stated_mass",
+        ),
+    ),
+    Bug(
+        "a watch's threshold alone has noise on the other side",
+        (
+            Edit(
+                _SPARSE_VECTOR,
+                "SparseVectorMechanism.begun",
+                "self.of_threshold.release([threshold + self.shift])",
+                "[-one for one in self.of_threshold.release([-threshold - self.shift])]",
+            ),
+        ),
+        (f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",),
+    ),
+    Bug(
+        "a watch's numbers alone have noise on the other side",
+        (
+            Edit(
+                _SPARSE_VECTOR,
+                "SparseVectorMechanism.answered",
+                "self.of_number.release([number])",
+                "[-one for one in self.of_number.release([-number])]",
+            ),
+        ),
+        (f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",),
+    ),
+    Bug(
+        "each noise of a watch has all of ε",
+        (
+            Edit(
+                _SPARSE_VECTOR,
+                "SparseVectorMechanism.calibrated",
+                "of_number_nano = epsilon_nano - of_threshold_nano",
+                "of_number_nano = of_threshold_nano = epsilon_nano",
+            ),
+        ),
+        (
+            f"{_WATCH_TESTS}::test_a_sequence_of_answers_loses_no_more_than_was_charged",
+            f"{_SPARSE_VECTOR_TESTS}::test_one_person_changes_no_stream_of_answers_by_more_than_the_charge",
+        ),
     ),
     Bug(
         "a watch's threshold gets fresh noise for each number",

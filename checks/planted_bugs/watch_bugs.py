@@ -51,6 +51,23 @@ WATCH_BUGS: Final = (
         ),
     ),
     Bug(
+        "a watch that was set with noise on both sides answers with that of new watches",
+        (Edit(_WATCHING, "draw", ", set_with=set_as.noise", ""),),
+        ("tests/integration/test_two_sided_watches.py::test_an_answer_is_drawn_with_its_own_noise",),
+    ),
+    Bug(
+        "the client takes the noise of a watch as the holder describes it",
+        (
+            Edit(
+                "auditor_client/exchange/watch_verification.py",
+                "_check_noise",
+                "require(is_expected(described, kind(scale=not_below(scale))),",
+                "require(True,",
+            ),
+        ),
+        ("tests/unit/auditor_client/test_watch_noise.py",),
+    ),
+    Bug(
         "the seal of a watch is not bound to it",
         (
             Edit(_SEALS, "WatchSeals.seal", "encrypt(nonce, content, watch.encode())", 'encrypt(nonce, content, b"")'),

@@ -21,7 +21,7 @@ from shared.kinds.releases import AnswerToRequest, Signed
 from shared.kinds.requests import ReleaseRequest
 from shared.kinds.summaries import RequestSummary, SummaryPart, draw_facts
 from shared.privacy.amounts import Epsilon, Loss, Probability, format_nano
-from shared.privacy.noise import DiscreteLaplaceNoise
+from shared.privacy.noise import DiscreteLaplaceNoise, OneSidedGeometricNoise
 from shared.wire import canonical, limits
 from shared.wire.identities import KindName, identity_of_document
 from shared.wire.problems import InvalidPlan, UnknownColumn
@@ -124,13 +124,27 @@ class Watch(ReleaseRequest):
         return self
 
 
-class WatchNoise(ContractModel):
-    """The two noises of a watch, in people."""
+WatchedNoise = Annotated[OneSidedGeometricNoise | DiscreteLaplaceNoise, Field(discriminator="distribution")]
+"""The noise of a watch: one-sided; discrete Laplace in watches that were set before, for as long as they answer."""
 
-    threshold: DiscreteLaplaceNoise
+
+class WatchNoise(ContractModel):
+    """The two noises of a watch, in people: the answer is "changed" if distance + number noise is at most margin +
+    shift + threshold noise.
+    """
+
+    threshold: WatchedNoise
     """On the margin: drawn once, when the watch is set, and kept secret."""
-    number: DiscreteLaplaceNoise
+    number: WatchedNoise
     """On each version's distance: drawn anew, and kept secret."""
+    shift: Annotated[StrictInt, Field(exclude_if=lambda shift: shift == 0)] = 0
+    """How many people are added to the margin, because one-sided noise does not have its mean at 0: the difference of
+    the two means, in whole people; left out where it is 0."""
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether neither noise is ever above 0."""
+        return isinstance(self.threshold, OneSidedGeometricNoise) and isinstance(self.number, OneSidedGeometricNoise)
 
 
 class WatchQuote(QuoteBase):

@@ -62,6 +62,27 @@ class DiscreteLaplaceNoise(ContractModel):
         return self.terms * 0.5 / math.sinh(0.5 / self.scale) ** 2
 
 
+class OneSidedGeometricNoise(ContractModel):
+    """Integer noise k = 0, −1, −2, … with probability (1 − q) · q^|k|, where q = exp(−1/scale): never above 0.
+
+    The noise of a watch alone. Counts do not get it: an answer above the count would then be impossible.
+    """
+
+    distribution: Literal["one_sided_geometric"] = "one_sided_geometric"
+    """Which distribution it is."""
+    scale: Scale
+    """In people: exactly the scale that was drawn with, raised by the last digits that keep the loss within ε."""
+
+    def log_mass(self, k: int) -> float:
+        """Return the natural logarithm of the probability of noise k, in people; −∞ above 0."""
+        return math.log(-math.expm1(-1 / self.scale)) + k / self.scale if k <= 0 else -math.inf
+
+    @property
+    def variance(self) -> float:
+        """In people squared, q/(1 − q)² = 1/(4 sinh²(1/(2·scale))): half of the two-sided noise's."""
+        return 0.25 / math.sinh(0.5 / self.scale) ** 2
+
+
 class DiscreteGaussianNoise(ContractModel):
     """Integer noise k with probability proportional to exp(−k²/(2·scale²)); `scale` is σ.
 

@@ -47,16 +47,27 @@ AUDITS: Final = (
 )
 
 
+WATCHED: Final[dict[str, Any]] = {
+    "sensitive": ["sex"], "threshold": "0.8", "verdict": "meets", "epsilon": "1", "margin": -5000,
+    "favourable": {"id": "young", "all_of": [{"column": "age", "op": "le", "value": 40}]},
+    "unfavourable": {"id": "old", "all_of": [{"column": "age", "op": "gt", "value": 40}]},
+}  # fmt: skip
+
+
 def main() -> None:
     """Record a home into an archive that is not there yet."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("archive", type=Path)
     options.add_argument("--reserved", action="store_true", help="instead, one with a name that was reserved later")
+    options.add_argument("--watch", action="store_true", help="instead, one with an open watch and its answer")
     given = options.parse_args()
     archive: Path = given.archive.absolute()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        record_reserved() if given.reserved else record()
+        if given.watch:
+            record_watch()
+        else:
+            record_reserved() if given.reserved else record()
         for name in ("model.skops", "own.csv"):
             Path(name).unlink()
         with tarfile.open(archive, "x:gz") as packed:
@@ -124,6 +135,25 @@ def record_reserved() -> None:
             "--epsilon=0.5",
             "--favourable=1",
         )
+    Path("keys.json").write_text(json.dumps({"administrator": admin_key, "auditor": key}))
+
+
+def record_watch() -> None:
+    """Make a home whose watch has said "unchanged" of the first version; with the watch, its answer, and keys."""
+    admin_key = begin()
+    declared = {"person_key": "id", "cap": CAPS["loans"], "records_max": 1000, "columns": COLUMNS}
+    Path("declared.json").write_text(json.dumps({**declared, "relation": "add_remove"}))
+    with serving() as url:
+        os.environ["HOLDER_URL"] = url
+        key: str = json.loads(run(*HOLDER, "admin", "add-auditor", "ADR", "--json"))["key"]
+        run(*HOLDER, "admin", "declare", "loans", "declared.json")
+        run(*HOLDER, "admin", "load", "loans", "people.csv")
+        run(*HOLDER, "admin", "grant", "loans", "ADR", "5")
+        with httpx.Client(base_url=f"{url}/v1/datasets/loans/", headers={"Authorization": f"Bearer {key}"}) as auditor:
+            identity = auditor.post("watches", json=WATCHED).raise_for_status().json()["id"]
+            while not (seen := auditor.get(f"watches/{identity}").raise_for_status().json())["answers"]:
+                time.sleep(0.1)
+    Path("watch.json").write_text(json.dumps(seen, indent=1))
     Path("keys.json").write_text(json.dumps({"administrator": admin_key, "auditor": key}))
 
 

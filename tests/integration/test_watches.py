@@ -214,8 +214,11 @@ def test_a_quote_says_price_and_noise_and_nothing_is_set(sqlite_holder: TestedHo
     quote = sqlite_holder.auditor("POST", f"{PATH}/quotes", json=watch(epsilon="0.5")).json()
 
     assert quote["charge"] == {"epsilon": "0.5", "delta": "0"}
-    assert quote["noise"]["threshold"]["scale"] == pytest.approx(5)
-    assert quote["noise"]["number"]["scale"] == pytest.approx(2 / 0.3)
+    assert quote["noise"] == {
+        "threshold": {"distribution": "one_sided_geometric", "scale": pytest.approx(1 / 0.15)},
+        "number": {"distribution": "one_sided_geometric", "scale": pytest.approx(2 / 0.35)},
+        "shift": 1,
+    }
     assert sqlite_holder.auditor("GET", PATH).json()["watches"] == []
     assert sqlite_holder.spent() == "0"
 

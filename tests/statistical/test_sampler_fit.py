@@ -19,8 +19,9 @@ from holder_service.mechanisms.base import Mechanism
 from holder_service.mechanisms.exponential import ExponentialMechanism
 from holder_service.mechanisms.gaussian import GaussianMechanism
 from holder_service.mechanisms.laplace import LaplaceMechanism
+from holder_service.mechanisms.one_sided import OneSidedGeometricMechanism
 from shared.privacy.amounts import NANO_PER_UNIT, Loss
-from shared.privacy.noise import ExponentialNoise, Noise, RandomisedResponseNoise
+from shared.privacy.noise import ExponentialNoise, Noise, OneSidedGeometricNoise, RandomisedResponseNoise
 
 DRAWS = {"laplace": 800_000, "gaussian": 400_000, "exponential": 800_000}
 BINS = 24
@@ -34,7 +35,7 @@ MECHANISMS: dict[str, Callable[[int], Mechanism]] = {
         epsilon_nano=epsilon_nano, upper=12 * 10**9 // epsilon_nano, counts_that_change=1
     ),
 }
-P_MIN = 1e-6 / (len(MECHANISMS) * len(EPSILONS_NANO))
+P_MIN = 1e-6 / ((len(MECHANISMS) + 1) * len(EPSILONS_NANO))
 
 pytestmark = pytest.mark.statistical
 
@@ -64,7 +65,17 @@ def test_a_scale_that_is_off_is_rejected(drawn: tuple[Mechanism, list[int]]) -> 
     assert p_value(answers, claimed) < P_MIN
 
 
-def p_value(answers: list[int], noise: Noise) -> float:
+@pytest.mark.parametrize("epsilon_nano", EPSILONS_NANO)
+def test_one_sided_draws_fit_the_stated_mass(epsilon_nano: int) -> None:
+    """A watch's noise, which no count gets; the scale that is 2 % off is rejected here too."""
+    mechanism = OneSidedGeometricMechanism.calibrated(epsilon_nano=epsilon_nano, sensitivity=1)
+    answers = mechanism.release([COUNT] * DRAWS["laplace"])
+
+    assert p_value(answers, mechanism.noise) >= P_MIN
+    assert p_value(answers, OneSidedGeometricNoise(scale=1.02 * mechanism.noise.scale)) < P_MIN
+
+
+def p_value(answers: list[int], noise: Noise | OneSidedGeometricNoise) -> float:
     """How well answers about `COUNT` people fit a mass function."""
     support, mass = answer_mass(noise)
     last = np.unique(np.searchsorted(np.cumsum(mass[:-1]), np.arange(1, BINS) / BINS).clip(max=len(mass) - 2))
@@ -73,12 +84,15 @@ def p_value(answers: list[int], noise: Noise) -> float:
     return float(stats.chisquare(observed, len(answers) * expected / expected.sum()).pvalue)
 
 
-def answer_mass(noise: Noise) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def answer_mass(noise: Noise | OneSidedGeometricNoise) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """All answers about `COUNT` people that matter, and their probabilities."""
     assert not isinstance(noise, RandomisedResponseNoise)
     if isinstance(noise, ExponentialNoise):
         support = np.arange(noise.upper + 1)
         return support, np.exp([noise.log_likelihood(int(answer), COUNT) for answer in support])
     reach = round(60 * noise.scale) + 60
+    if isinstance(noise, OneSidedGeometricNoise):
+        support = np.arange(COUNT - reach, COUNT + 1)
+        return support, np.exp([noise.log_mass(int(answer) - COUNT) for answer in support])
     support = np.arange(COUNT - reach, COUNT + reach + 1)
     return support, np.exp(noise.log_mass(support - COUNT))

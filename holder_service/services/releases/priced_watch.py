@@ -45,8 +45,16 @@ class PricedWatch:
             raise Miscalibrated(f"Noise of a loss of {self.mechanism.loss} would be charged {self.asked.charge}.")
 
     @classmethod
-    def of(cls, watch: Watch, dataset: Dataset, relation: NeighbouringRelation, *, terms: AccountTerms) -> Self:
-        """Check a watch against the dataset's columns, and calibrate its noise.
+    def of(
+        cls,
+        watch: Watch,
+        dataset: Dataset,
+        relation: NeighbouringRelation,
+        *,
+        terms: AccountTerms,
+        set_with: WatchNoise | None = None,
+    ) -> Self:
+        """Check a watch against the dataset's columns, and calibrate its noise: that of new watches, or as it was set.
 
         Raises:
             PlanRefused: It does not fit the columns, one person may be in both of its cells, or it compares too few
@@ -79,7 +87,9 @@ class PricedWatch:
                 f"{len(plan.groups)}. Name other columns.",
                 "sensitive",
             )
-        mechanism = SparseVectorMechanism.calibrated(
+        is_new = set_with is None or set_with.is_one_sided
+        calibrated = SparseVectorMechanism.calibrated if is_new else SparseVectorMechanism.two_sided
+        mechanism = calibrated(
             epsilon_nano=watch.charge.epsilon_nano, sensitivity=_sensitivity(relation, len(plan.groups))
         )
         priced = cls(watch, plan, mechanism)
@@ -144,13 +154,17 @@ class PricedWatch:
         """Return what its quote says."""
         return WatchQuote(
             dataset=self.dataset.name, version=version, relation=self.relation.name, charge=self.charge,
-            groups=self.plan.groups, sensitivity=self.sensitivity, noise=self._noise,
+            groups=self.plan.groups, sensitivity=self.sensitivity, noise=self.mechanism.noise,
         )  # fmt: skip
 
     def answer(self, head: AnswerToRequest, engine: Counts) -> WatchSet:
         """That it is set: nothing is counted for that."""
         return WatchSet(
-            **dict(head), watch=self.asked, groups=self.plan.groups, sensitivity=self.sensitivity, noise=self._noise
+            **dict(head),
+            watch=self.asked,
+            groups=self.plan.groups,
+            sensitivity=self.sensitivity,
+            noise=self.mechanism.noise,
         )
 
     def distance(self, engine: Counts) -> int:
@@ -167,10 +181,6 @@ class PricedWatch:
         groups = [GroupCounts(*one) for one in zip(accepted, refused, strict=True)]
         found = verdict_distance(groups, threshold_nano=self.asked.threshold, people_max=self.dataset.records_max)
         return found if self.asked.verdict == "meets" else 1 - found
-
-    @property
-    def _noise(self) -> WatchNoise:
-        return WatchNoise(threshold=self.mechanism.threshold_noise, number=self.mechanism.number_noise)
 
 
 def _sensitivity(relation: NeighbouringRelation, groups: int) -> int:

@@ -44,7 +44,6 @@ from shared.kinds.watches import (
     ANSWER_KIND,
     SKIP_KIND,
     SkipReason,
-    Watch,
     WatchAnswer,
     WatchRelease,
     WatchSkip,
@@ -177,10 +176,10 @@ def draw(store: LedgerStore, watch: StoredWatch, *, engine: Counts, seals: Watch
         terms = ledger.population_balance(connection, dataset.population).terms
         if _has_changed(watches.last_statement(connection, watch.id)):
             return "state"
-    asked = Watch.model_validate(json.loads(release.body)["watch"])
+    set_as = WatchRelease.model_validate_json(release.body)
     try:
         state = seals.opened(watch.id, watch.sealed)
-        priced = PricedWatch.of(asked, dataset, relation, terms=terms)
+        priced = PricedWatch.of(set_as.watch, dataset, relation, terms=terms, set_with=set_as.noise)
         if state.changed or watch.changed:
             return "state"
         distance = priced.distance(engine)
