@@ -155,14 +155,14 @@ def condition(test: Predicate) -> str:
     return f"({bits}::UBIGINT >> {test.column}) & 1 = 1"
 
 
-def write_records(path: Path, records: int) -> None:
+def write_records(path: Path, records: int, schema: Schema = SCHEMA) -> None:
     """Invent records and write them as Parquet, part by part."""
     rng = np.random.default_rng(records)
     writer = None
     for first in range(0, records, RECORDS_PER_FILE_PART):
         size = min(RECORDS_PER_FILE_PART, records - first)
         part = pa.table(
-            {"person": np.arange(first, first + size), **{c.name: invented(c, size, rng) for c in SCHEMA.columns}}
+            {"person": np.arange(first, first + size), **{c.name: invented(c, size, rng) for c in schema.columns}}
         )
         writer = writer or pa.parquet.ParquetWriter(path, part.schema)
         writer.write_table(part)

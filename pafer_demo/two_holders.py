@@ -45,7 +45,7 @@ def main(
 def _demonstrate(console: Console, *, epsilon: str, people: int, output: Path) -> bool:
     without_earlier_run(output, FOLDERS_OF_ONE_RUN)
     data = register(people=people)
-    halves = _split(data, output / "split")
+    halves = split(data, output / "split")
     console.print(f"Register office: {people:,} invented people, split into {halves[0].name} and {halves[1].name}.")
     with contextlib.ExitStack() as stack:
         holders = []
@@ -54,10 +54,10 @@ def _demonstrate(console: Console, *, epsilon: str, people: int, output: Path) -
             holders.append((started.url, key))
             console.print(f"Holder {party}, {who}: runs at {started.url} with {half.stat().st_size / 1e6:.1f} MB.")
         shutil.rmtree(output / "split")  # both files in one place would be everybody's values
-        return _audited(console, data, holders, epsilon, output)
+        return audited(console, data, holders, epsilon, output)
 
 
-def _split(data: OpenData, folder: Path) -> tuple[Path, Path]:
+def split(data: OpenData, folder: Path) -> tuple[Path, Path]:
     """Split the register by the command that an office would run."""
     folder.mkdir()
     source, declaration = folder / "register.csv", folder / "declaration.json"
@@ -85,7 +85,7 @@ def _holder(
     return started, administration.prepare_half(started.url, admin_key, data, half, party=party, budget=budget)
 
 
-def _audited(console: Console, data: OpenData, holders: list[tuple[str, str]], epsilon: str, output: Path) -> bool:
+def audited(console: Console, data: OpenData, holders: list[tuple[str, str]], epsilon: str, output: Path) -> bool:
     """Audit a tree, write report and bundle, and say whether everything verifies."""
     tree = trained_tree(data)
     save(tree, output / "model.skops")

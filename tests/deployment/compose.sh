@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the image and runs the composed audit for real: PostgreSQL, holder and auditor in containers; with the
-# argument `spark` that of docker-compose.spark.yml, with a Spark master and two workers.
+# argument `spark` that of docker-compose.spark.yml, with a Spark master and two workers. Without it, an auditor of this
+# machine then asks the two holders of docs/deployment/two-holders.yml.
 #
 # With a docker daemon at hand it is used, with the official images. As root on Debian, without one, a
 # private daemon is started and base images are made from Debian's packages, so no registry is needed;
@@ -116,9 +117,34 @@ else
   files+=(-f tests/deployment/compose.standin.yml)
 fi
 ./run secrets
-# A free port of this machine, so that a holder of somebody else on 8080 does not end the audit after the build.
-HOLDER_PORT=${HOLDER_PORT:-$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')}
-export HOLDER_PORT
+# Free ports of this machine, so that a holder of somebody else on 8080 does not end the audit after the build.
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+export HOLDER_PORT=${HOLDER_PORT:-$(free_port)} OFFICE_PORT=${OFFICE_PORT:-$(free_port)} EQUALITY_PORT=${EQUALITY_PORT:-$(free_port)}
+
+answers() {
+  python3 -c 'import sys, time, urllib.request as r
+for _ in range(300):
+    try: sys.exit(r.urlopen(sys.argv[1], timeout=5).status != 200)
+    except OSError: time.sleep(.2)
+sys.exit("The holder does not answer.")' "http://127.0.0.1:$1/readyz"
+}
+
+ask_two_holders() {
+  local holder keys=()
+  for holder in office equality; do
+    keys+=("$("${compose[@]}" run --rm -T "$holder" holder init </dev/null | grep -o 'pafer_[A-Za-z0-9_-]*' | head -n 1)")
+  done
+  "${compose[@]}" up --no-build --detach </dev/null
+  answers "$OFFICE_PORT" && answers "$EQUALITY_PORT" &&
+    timeout $STEP_S_MAX .venv/bin/python tests/deployment/two_holders_audit.py "$work" \
+      "http://127.0.0.1:$OFFICE_PORT" "${keys[0]}" "http://127.0.0.1:$EQUALITY_PORT" "${keys[1]}"
+}
+
+failed() {
+  "${compose[@]}" logs --tail 30
+  say "FAILED"
+  exit 1
+}
 
 say "building the image"
 DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" -t pafer:0.2.0.dev0 . </dev/null >/dev/null
@@ -128,9 +154,12 @@ DOCKER_BUILDKIT=1 timeout $STEP_S_MAX docker build --quiet "${build[@]}" -t pafe
 say "running the audit"
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi
 compose+=(-p pafer-compose-test "${files[@]}")
-timeout $STEP_S_MAX "${compose[@]}" up --no-build --exit-code-from auditor </dev/null || {
-  "${compose[@]}" logs --tail 30
-  say "FAILED"
-  exit 1
-}
+timeout $STEP_S_MAX "${compose[@]}" up --no-build --exit-code-from auditor </dev/null || failed
 say "the auditor exited 0"
+[ "${1:-}" != spark ] || exit 0
+
+say "asking two holders"
+"${compose[@]}" down -v </dev/null >"$work/down.log" 2>&1
+compose=("${compose[@]:0:${#compose[@]}-${#files[@]}}" -f docs/deployment/two-holders.yml --project-directory .)
+ask_two_holders || failed
+say "both holders answered, and the bundle verifies"
