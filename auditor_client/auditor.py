@@ -20,6 +20,7 @@ from auditor_client.asking.training import FollowingAudit, TrainingRequest
 from auditor_client.audits.answering import Answering
 from auditor_client.audits.asking import Asking, LinkRequest, TrainingAsking, made
 from auditor_client.audits.comparing import (
+    CORRECTS_ONE,
     ModelComparison,
     compare_models,
     counting_nothing_else,
@@ -190,6 +191,11 @@ class Auditor:
         if (target_width is None) == asking.request.loss.is_nothing and not free:
             raise QuestionRefused("Give either `epsilon` or the width that the interval is to have (`target_width`).")
         budget = self._holder.budget(description.name)
+        if target_width is not None and asking.own.misreported is not None:
+            raise QuestionRefused(
+                "`target_width` is the width for the groups as they are recorded, and `misreported` corrects them: "
+                "leave one of them out. A plan at an `epsilon` forecasts the corrected width."
+            )
         initial_request = asking.request if target_width is None else asking.request.changed(epsilon="1")
         posed = self._questioning.posed(model, description, replace(asking, request=initial_request), budget.auditor)
         question, data = supposing_public_number(posed.question), posed.data
@@ -256,6 +262,10 @@ class Auditor:
                 pair, or a table, a DataFrame or a CSV or Parquet file, with a row for each group (`people`, or
                 `people_min` and `people_max`). The figures rest on them; they do not leave this side.
                 totals_source: Where they are from, for the report.
+                misreported: A public study of how groups are recorded wrongly, by which the figures are corrected: a
+                mapping of true groups to recorded groups to numbers of people, its JSON file, or a table (`true`,
+                `recorded`, `people`). It does not leave this side.
+                misreported_source: Where the study is from, for the report.
                 bands: Into how many bands those data cut a score.
                 reuse: Whether to read the answer from a kept receipt, at no cost, if one has it at least as exactly.
                 join: Whether the figures rest on every kept answer that counts the same people, this one among them.
@@ -380,6 +390,8 @@ class Auditor:
         """
         asking = Asking.of(request, epsilon, reading, keywords).require_one_answer()
         require_comparable(asking.request, asking.reading)
+        if asking.own.misreported is not None:
+            raise QuestionRefused(CORRECTS_ONE)
         if asking.own.join:
             raise QuestionRefused("Two models are compared from one answer each: leave `join` out.")
         if asking.about.model_name is not None:

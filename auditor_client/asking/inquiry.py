@@ -99,6 +99,7 @@ class Inquiry:
                 "label's column (`label`)."
             )
         self._check_totals()
+        self._check_study()
 
     def _check_totals(self) -> None:
         totals = self.request.known_totals
@@ -110,6 +111,41 @@ class Inquiry:
             raise QuestionRefused(
                 "Group totals (`group_totals`) count everybody in a group, but this figure is about people of "
                 "one label, or accepted people. Add the metric statistical-parity, or leave the totals out."
+            )
+
+    def require_correctable(self) -> None:
+        """Refuse a study of misreported groups where it does not say which true groups there are.
+
+        Raises:
+            QuestionRefused: Groups are by several columns, can be missing, or were perturbed at their source.
+        """
+        sensitive = self.request.sensitive
+        if len(sensitive) > 1:
+            raise QuestionRefused(
+                f"A study of misreported groups (`misreported`) is about one sensitive column, and this audit compares "
+                f"by {', '.join(sensitive)}: name one of them."
+            )
+        if any(None in group for group in self.groups):
+            raise QuestionRefused(
+                f"The column {sensitive[0]!r} can have missing values, and a study of misreported groups "
+                "(`misreported`) does not say who these people are. Leave the study out, or bound the figures "
+                "(`unknown`)."
+            )
+        if self.dataset.table.by_name[sensitive[0]].randomised_response is not None:
+            raise QuestionRefused(
+                f"The groups of {sensitive[0]!r} were perturbed at their source, which is corrected already. Leave the "
+                "study of misreported groups (`misreported`) out."
+            )
+
+    def _check_study(self) -> None:
+        study = self.request.group_study
+        if study is None:
+            return
+        self.require_correctable()
+        if len(study.people) != len(self.groups):
+            raise QuestionRefused(
+                f"There are {len(self.groups)} groups: give a study of each (`misreported`), not of "
+                f"{len(study.people)}."
             )
 
     @property

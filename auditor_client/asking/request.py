@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from auditor_client.asking.assumption import Assumption
+from auditor_client.asking.group_study import GroupStudy
 from auditor_client.asking.group_totals import GroupTotals
 from auditor_client.errors import QuestionRefused
 from auditor_client.text import no_such
@@ -238,6 +239,8 @@ class AuditRequest(BaseModel):
 
     known_totals: GroupTotals | None = Field(default=None, exclude_if=_is_none)
     """How many people each group has, where that is public: estimates rest on it. Not sent."""
+    group_study: GroupStudy | None = Field(default=None, exclude_if=_is_none)
+    """How often groups are recorded wrongly, as a study found it: estimates are corrected by it. Not sent."""
 
     @model_validator(mode="after")
     def _check(self) -> "AuditRequest":

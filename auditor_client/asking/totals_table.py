@@ -50,10 +50,10 @@ def _rows(given: Any, sensitive: Sequence[str]) -> Iterable[tuple[list[str | Non
             )
     for row in zip(*table.columns(names), strict=True):
         people = row[len(sensitive) :]
-        yield [_text(value) for value in row[: len(sensitive)]], people[0] if len(people) == 1 else people
+        yield [value_text(value) for value in row[: len(sensitive)]], people[0] if len(people) == 1 else people
 
 
-def _text(value: Any) -> str | None:
+def value_text(value: Any) -> str | None:
     """A group's value as groups are named."""
     if value is None:
         return None

@@ -28,9 +28,11 @@ class OnHand(BaseModel):
     """What the auditor has already; none of it is sent.
 
     `supports` are how many people of the auditor's own data each cell applies to, by the cell's id; `supports_from`
-    those data instead, a DataFrame or a file, and `bands` into how many bands they cut a score. `group_totals` are how
-    many people each group has, as `asking.totals_table` reads them, and `totals_source` says where from. `reuse`:
-    whether a kept receipt may answer. `join`: whether figures rest on every kept answer that counts the same people.
+    those data instead, a DataFrame or a file, and `bands` into how many bands they cut a score. `group_totals` are
+    how many people each group has, as `asking.totals_table` reads them, and `totals_source` says where from.
+    `misreported` is a study of how groups are recorded wrongly, as `asking.study_table` reads it, and
+    `misreported_source` its source. `reuse`: whether a kept receipt may answer. `join`: whether figures rest on
+    every kept answer that counts the same people.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,6 +57,14 @@ class OnHand(BaseModel):
     )
     totals_source: str | None = Field(
         default=None, description="The source of these totals, for the report: Census 2021, table 7."
+    )
+    misreported: Any = Field(
+        default=None,
+        description="A public study of how groups are recorded wrongly, to correct the figures. JSON, CSV or Parquet, "
+        "with numbers of people by true and recorded group. It is not sent.",
+    )
+    misreported_source: str | None = Field(
+        default=None, description="The source of this study, for the report: Reinterview survey 2024, table 3."
     )
     reuse: bool = Field(
         default=True, description="Answer from a saved receipt, at no cost, if one is at least as precise."
@@ -196,6 +206,7 @@ class Asking:
         looks = made(UntilDecided, looking)
         _require_chain_read(request, reading, on_hand, looks)
         _require_bounded(request, reading, on_hand)
+        _require_corrected(request, reading, on_hand, looks)
         require_joinable(request, reading, on_hand)
         if about is None:
             about = made(About, written)
@@ -340,6 +351,39 @@ def _require_bounded(request: AuditRequest, reading: Reading, own: OnHand) -> No
     if reading.unknown_odds is not None and own.group_totals is not None:
         raise QuestionRefused(
             "`unknown_odds` assumes who the unknown are, and `group_totals` say it: leave one of them out."
+        )
+
+
+def _require_corrected(request: AuditRequest, reading: Reading, own: OnHand, looking: UntilDecided) -> None:
+    """Refuse what does not combine with a study of misreported groups, by its name.
+
+    Raises:
+        QuestionRefused: It does not combine.
+    """
+    if own.misreported is None:
+        if own.misreported_source is not None:
+            raise QuestionRefused(
+                "`misreported_source` is the source of a study of misreported groups: give the study (`misreported`), "
+                "or leave it out."
+            )
+        return
+    if not reading.has_intervals:
+        raise QuestionRefused("The plug-in estimator does not correct misreported groups: use posterior.")
+    settings = {
+        "by": request.by is not None,
+        "chain": request.chain is not None,
+        "edges": request.edges is not None,
+        "bands": own.bands is not None,
+        "group_totals": own.group_totals is not None,
+        "joint": reading.joint,
+        "judged": reading.judged is not None,
+        "unknown": reading.unknown == "bounds" or reading.unknown_odds is not None,
+        "until_decided": looking != ONCE,
+    }
+    for name in (name for name, is_given in settings.items() if is_given):
+        raise QuestionRefused(
+            f"A study of misreported groups (`misreported`) does not combine with `{name}`: it corrects the figures of "
+            "one decision and all groups, each by itself, from one look. Leave one of them out."
         )
 
 

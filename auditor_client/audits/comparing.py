@@ -36,6 +36,11 @@ _OF_THE_KNOWN: Final = sentence(
     "The comparison is about the people whose group is known; who the others are is not taken into account."
 )
 
+CORRECTS_ONE: Final = (
+    "A study of misreported groups (`misreported`) corrects the figures of one model: audit each by itself, or compare "
+    "without it."
+)
+
 
 @dataclass(frozen=True, repr=False)
 class ModelComparison(Shown):
@@ -79,6 +84,8 @@ def require_comparable(request: AuditRequest, reading: Reading) -> None:
         raise QuestionRefused("Equalized odds are two figures: compare equal-opportunity instead.")
     if not reading.has_intervals:
         raise QuestionRefused("Only estimates with intervals can be compared: use the posterior estimator for both.")
+    if request.group_study is not None:
+        raise QuestionRefused(CORRECTS_ONE)
     if reading.unknown_mode == "bounds":
         raise QuestionRefused(
             "Bounds over the unknown (`unknown`, `unknown_odds`) are about one model: audit each by itself. A "

@@ -19,5 +19,5 @@ CHOICES: Final[Mapping[str, Sequence[str]]] = {
 """The values that a field offers, where its type does not list them."""
 HOLD_COMMAS: Final = ("where", "missing", "features")
 """Fields whose values may hold commas, so that commas do not separate them."""
-FILES: Final = ("supports_from", "group_totals")
+FILES: Final = ("supports_from", "group_totals", "misreported")
 """Fields that are files."""

@@ -10,6 +10,7 @@ from auditor_client.asking.mechanisms import settled
 from auditor_client.asking.question import Question, question_of
 from auditor_client.asking.request import AUTO, AuditRequest
 from auditor_client.asking.source import ReadSource, extended_schema, read_source
+from auditor_client.asking.study_table import read_group_study
 from auditor_client.asking.totals_table import read_group_totals
 from auditor_client.audits.asking import Asking
 from auditor_client.errors import ModelNamesItself, OutcomeNotNamed, QuestionRefused, needs
@@ -103,6 +104,9 @@ class Questioning:
         """
         own = asking.own
         changes = {} if own.group_totals is None else _known_totals(asking, question)
+        if own.misreported is not None:
+            question.require_correctable()
+            changes["group_study"] = read_group_study(own.misreported, own.misreported_source, question.groups)
         if data is not None and question.supportable:
             changes["assumption"] = counted(question.changed(**changes), data.count)
             if own.bands is None and request.strategy == AUTO and request.edges is None and request.chain is None:

@@ -178,6 +178,11 @@ def watchable_parity(audit: AuditResult) -> MetricEstimate:
             "This verdict holds over all that the people of unknown group may be, and a watch takes them as a group of "
             "their own: audit with `unknown` group, if that is what you want to watch."
         )
+    if estimate.as_recorded is not None:
+        raise QuestionRefused(
+            "This verdict is corrected for misreported groups, and a watch compares groups as they are recorded: audit "
+            "without `misreported`, if that is what you want to watch."
+        )
     if estimate.left_out:
         raise QuestionRefused(
             "This verdict leaves out groups that are small, and a watch compares all: audit by fewer columns, or "

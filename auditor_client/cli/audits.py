@@ -124,7 +124,7 @@ def compare(
         Reading,
         Without(("estimator", "negative", "too_large", "level", "outcome_test", "edition", "unknown", "unknown_odds")),
     ],
-    own: Annotated[OnHand, Without(("reuse", "join"))],
+    own: Annotated[OnHand, Without(("reuse", "join", "misreported", "misreported_source"))],
     about: Annotated[About, Without(("model_name",))],
     output: Output,
     connection: Connection,

@@ -11,6 +11,7 @@ from auditor_client.asking.assumption import Assumption
 from auditor_client.asking.request import AUTO, METRICS, MODEL, AuditRequest
 from auditor_client.auditor import Auditor
 from auditor_client.audits.asking import Asking, LinkRequest, OnHand, UntilDecided
+from auditor_client.audits.fields import FILES
 from auditor_client.audits.planned import PlannedAudit
 from auditor_client.audits.stored_answers import asked_before
 from auditor_client.desk.audits import report
@@ -125,7 +126,7 @@ class AuditDraft(PricedDraft[PlannedAudit]):
         """Take what was typed, and the files that were sent."""
         chosen = {name: ",".join(sent.chosen.get(name, ())) for name in ("sensitive", "metrics", "favourable")}
         self.typed = {**sent.typed, **chosen}
-        for name in ("supports_from", "group_totals"):
+        for name in FILES:
             if name in sent.files:
                 upload = sent.files[name]
                 self.files[name] = keep_file(self.folder, upload.filename or name, upload.file)

@@ -38,6 +38,7 @@ LABELS: Final[Mapping[str, str]] = {
     "unknown": "People of unknown group", "unknown_odds": "Largest factor in odds of the unknown",
     "edition": "Edition of the estimator", "supports_from": "Your own data about the same people",
     "bands": "Bands of a score", "group_totals": "Public totals of the groups", "totals_source": "Where they are from",
+    "misreported": "Study of misreported groups", "misreported_source": "Where the study is from",
     "reuse": "Use kept answers", "join": "Join kept answers", "model_name": "Name of the model",
     "model_owner": "Whose model it is", "purpose": "What it decides", "favourable_word": "The good outcome is called",
     "organisation": "Who audits", "author": "Who writes the report", "target_width": "Width of the interval",

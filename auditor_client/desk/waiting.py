@@ -20,7 +20,7 @@ from shared.contract.approvals import Approval
 COMPARED_WITHOUT: Final = (
     "until_decided", "first_look", "decision", "reference", "version", "draw", "by", "estimator", "negative",
     "too_large", "level", "join", "chain", "contradictions", "outcome_test",
-    "unknown", "unknown_odds",
+    "unknown", "unknown_odds", "misreported", "misreported_source",
 )  # fmt: skip
 """What a comparison of two models does not take, as the command has it."""
 _QUESTION: Final = "question.json"

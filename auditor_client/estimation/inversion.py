@@ -30,11 +30,11 @@ def inverted_rates(totals: Totals, drawing: Drawing, level: float) -> list[RateD
     """Draws of the people's rates, of every release, with ends for intervals of a level.
 
     None where the edition has none, noise was not added to both counts of every group, or more is known of the people
-    than the answers say.
+    or of their groups than the answers say.
     """
     if not (drawing.edition.inverted and isinstance(totals, CountedTotals)):
         return None
-    if totals.known is not None or not (totals.bounds is None or totals.bounds.open):
+    if totals.confusion is not None or totals.known is not None or not (totals.bounds is None or totals.bounds.open):
         return None
     first, second = totals.accepted, totals.complement
     if not (isinstance(first, AdditiveAnswers) and isinstance(second, AdditiveAnswers)):

@@ -95,6 +95,11 @@ class LocalTotals:
         return cls(UnmixedCounts.of(accepted, response), UnmixedCounts.of(refused, response), measurement.bounds)
 
     @property
+    def confusion(self) -> None:
+        """Groups are misreported by design alone."""
+        return None
+
+    @property
     def complement_is(self) -> ComplementKind:
         """Reports are of the accepted and of the refused."""
         return "unfavourable"

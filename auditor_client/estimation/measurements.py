@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.confusion import ConfusionCounts
 from auditor_client.estimation.results import RatioKind
 from shared.contract.schema import Group
 from shared.privacy.noise import AdditiveNoise, ExponentialNoise, Noise, RandomisedResponseNoise
@@ -154,6 +155,7 @@ class Measurement:
         others: Further, independent answers about the same people, by other cells: they say something of totals alone.
         ratio_kind: Which ratio compares the groups. If it is an adverse one, the rates that are compared are those of
             the complement: estimators turn the draws of the accepted round, so both outcomes' figures agree.
+        confusion: How groups are misreported, if figures are to be of the true ones; None to take records as they are.
     """
 
     groups: tuple[Group, ...]
@@ -166,6 +168,7 @@ class Measurement:
     others: "tuple[Measurement, ...]" = ()
     ratio_kind: RatioKind = RatioKind.LOWEST
     sizes: tuple[int, ...] | None = None
+    confusion: ConfusionCounts | None = None
 
     def __post_init__(self) -> None:
         if len(self.groups) < 2:
@@ -186,6 +189,8 @@ class Measurement:
             raise EstimationRefused("Give the known number of people of each group, in the groups' order.")
         if self.is_local != isinstance(self.complement.noise, RandomisedResponseNoise):
             raise EstimationRefused("The answer mixes reported and true groups: do not use it.")
+        if self.confusion is not None:
+            self.confusion.check(self.groups, local=self.is_local, sized=self.bounds is not None)
         self._check_joined()
 
     def _check_joined(self) -> None:

@@ -15,6 +15,7 @@ from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.inversion import inverted_rates
 from auditor_client.estimation.judged_groups import worst_figures
 from auditor_client.estimation.local_model import Totals
+from auditor_client.estimation.misreporting import corrected_cases
 from auditor_client.estimation.results import RatioKind
 
 
@@ -22,7 +23,13 @@ def draws_of_outcome(
     totals: Totals, kind: RatioKind, level: float, drawing: Drawing
 ) -> tuple[DrawsWithBoundaryCases, DrawsWithBoundaryCases]:
     """Draws under the flat prior and under the pooled one, of the outcome that a kind of ratio is about."""
-    flat, pooled = (DrawsWithBoundaryCases.of(draws, totals, level) for draws in posterior_draws(totals, drawing))
+    confusion = totals.confusion
+    flat, pooled = (
+        DrawsWithBoundaryCases.of(draws, totals, level)
+        if confusion is None
+        else corrected_cases(draws, confusion, level)
+        for draws in posterior_draws(totals, drawing)
+    )
     return (flat.turned_round(), pooled.turned_round()) if kind.adverse else (flat, pooled)
 
 

@@ -201,6 +201,8 @@ def judged_of(
     unknown people among these are never compared.
     """
     of_groups, level = posteriors[0].groups, posteriors[0].level_of_sizes
+    if posteriors[0].totals.confusion is not None:  # the answers show how large recorded groups are, not true ones
+        return worst_of(posteriors, range(len(of_groups)), threshold=threshold)
     (large,) = judged_groups([posterior.totals for posterior in posteriors], rule or TWO_PERCENT, level)
     compared = [index for index, group in enumerate(of_groups) if not (group in but and None in group)]
     judged = [index for index in large if of_groups[index] not in but]
@@ -255,10 +257,11 @@ def totals_of(measurement: Measurement) -> Totals:
     """
     check_known(measurement)
     first, *further = map(_of_one_answer, measurement.answers)
+    if isinstance(first, CountedTotals):
+        first = replace(first, confusion=measurement.confusion)
+        return first.joined([other for other in further if isinstance(other, CountedTotals)]) if further else first
     if not further:
         return first
-    if isinstance(first, CountedTotals):
-        return first.joined([other for other in further if isinstance(other, CountedTotals)])
     raise EstimationRefused(ONLY_ADDED_NOISE)
 
 

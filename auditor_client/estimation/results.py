@@ -105,6 +105,8 @@ class JudgedFigures(ParityFigures):
         unknown: What holds over every way in which the people whose group is unknown may belong to the groups; None
             where nobody's is, or they are a group of their own. Else `ratio` and `difference` are about the people
             whose group is known, and the verdict is about all.
+        as_recorded: The same figures of the groups as they are recorded, where all others are corrected by a study of
+            how they are misreported; None without such a study.
     """
 
     threshold: float | None
@@ -114,6 +116,7 @@ class JudgedFigures(ParityFigures):
     ratio_kind: RatioKind = RatioKind.LOWEST
     other: "JudgedFigures | None" = None
     unknown: UnknownFigures | None = None
+    as_recorded: "JudgedFigures | None" = None
 
     @property
     def verdict(self) -> Verdict:

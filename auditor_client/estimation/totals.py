@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor_client.errors import EstimationRefused
+from auditor_client.estimation.confusion import ConfusionCounts
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers, ExponentialDifference, ExponentialSum
 from auditor_client.estimation.joined_answers import JoinedAnswers, joined
 from auditor_client.estimation.likelihoods import AdditiveAnswers
@@ -70,7 +71,7 @@ class CountedTotals:
 
     `refused` is what the answers say about the refused: the complement, or everybody minus the accepted. `sizes` is
     what they say about both together, and `bounds` what was known of that beforehand. `balance` is the accepted minus
-    the refused, where noise was added to either; None elsewhere.
+    the refused, where noise was added to either; None elsewhere. `confusion` is as a `Measurement` has it.
     """
 
     accepted: CountLikelihood
@@ -81,6 +82,7 @@ class CountedTotals:
     known: KnownTotals | None = None
     bounds: SizeBounds | None = None
     balance: NoisyCount | None = None
+    confusion: ConfusionCounts | None = None
 
     @classmethod
     def with_noise(

@@ -255,6 +255,7 @@ def read(release: Release, inquiry: Inquiry, *, supports: CountSupport | None = 
             bounds=size_bounds(inquiry, rate),
             ratio_kind=rate.ratio_kind,
             sizes=true_sizes(inquiry, rate),
+            confusion=None if inquiry.request.group_study is None else inquiry.request.group_study.counts,
         )
         found[rate] = RateCounts(measurement, accepted, others)
     return found

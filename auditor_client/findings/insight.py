@@ -47,8 +47,10 @@ def favourable_counts(counts: RateCounts) -> RateCounts:
 
 
 def _distinguishes_rules(question: Question, counts: Mapping[Rate, RateCounts], reading: Reading, rate: Rate) -> bool:
-    if question.request.edges is not None or question.request.chain is not None or question.against:
-        # Bands of a score or stages of a chain, of which `Finding` says more; or another model's decisions.
+    request = question.request
+    if request.edges is not None or request.chain is not None or request.group_study is not None or question.against:
+        # Bands of a score or stages of a chain, of which `Finding` says more; or another model's decisions. Or the
+        # groups of the people whom a rule counts are recorded wrongly.
         return False
     cells = counts[rate].favourable
     whole = len(set(cells)) == len(cells)  # merged groups repeat their cell

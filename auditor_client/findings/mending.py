@@ -98,6 +98,11 @@ def mended(finding: Finding, ratio: float = 0.8) -> Mended:
     """
     if not 0 < ratio <= 1:
         raise QuestionRefused("The wanted `ratio` of the groups' rates is a number above 0 and at most 1.")
+    if finding.question.request.group_study is not None:
+        raise QuestionRefused(
+            "This audit is corrected for misreported groups, and leaves are relabelled by the people who are counted "
+            "in them, by the groups as they are recorded: audit without `misreported` to relabel them."
+        )
     question, counts = finding.question, counts_to_mend(finding)
     left_out = finding.first.left_out
     judged = [index for index, group in enumerate(question.groups) if group not in left_out]

@@ -387,6 +387,14 @@ class Reading(BaseModel):
             rule=self.rule,
             but=but if people is None else (*but, *people.groups),
         )
+        if measured[0].confusion is not None:
+            recorded = [replace(measurement, confusion=None) for measurement in measured]
+            return replace(
+                figures,
+                as_recorded=estimate(
+                    *recorded, threshold=threshold, level=self.level, drawing=self.drawing(), reference=reference
+                ),
+            )
         if people is None:
             return figures
         factor = math.inf if self.unknown_odds is None else self.unknown_odds

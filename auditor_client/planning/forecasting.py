@@ -48,6 +48,7 @@ from auditor_client.planning.forecasts import (
     StrataForecast,
 )
 from auditor_client.planning.joined_plans import joinable_plans, located_plan
+from auditor_client.planning.misreported_forecasts import forecast_misreported
 from auditor_client.planning.simulated_audits import SimulatedAudits
 from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
 from auditor_client.planning.unknown_forecasts import forecast_unknown
@@ -73,6 +74,8 @@ PRECISION: Final = 0.03
 CURVE: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 """At which multiples of the planned ε the curve is drawn."""
 OUTLOOK: Final = (2.0, 4.0, 8.0)
+CORRECTED: Final = (4.0, 16.0)
+"""At which multiples a corrected figure is forecast too."""
 WIDTH_TOLERANCE: Final = 0.02
 """How close to the wanted width, relative to it, the search for ε stops."""
 TRUE_RATIOS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
@@ -143,6 +146,11 @@ def forecast(
         joined=None if kept is None else _joined(question, kept, supports, each),
         chain=forecast_chain(question, reading, supports=supports),
         unknown=forecast_unknown(question, each, lambda put: _audits(put, None, None, False, each)),
+        misreported=forecast_misreported(
+            [question, *(question.at(nano) for nano in _multiples(question, CORRECTED))],
+            each,
+            lambda put: _audits(put, supports, None, False, each),
+        ),
         looks=() if reading.looks is None else tuple(expected(question.at(nano)) for nano in reading.looks.amounts),
     )
 
@@ -400,11 +408,13 @@ def outlook(finding: Finding) -> Outlook | None:
     would have bought of a holder who has the true groups.
 
     Returns:
-        None where there is no interval, or nobody is accepted as far as the answer shows.
+        None where there is no interval, or nobody is accepted as far as the answer shows, or figures are corrected for
+        misreported groups: it would be about the groups as they are recorded.
     """
     question, metric = finding.question, finding.metrics[0]
     reading = finding.reading.model_copy(update={"level": finding.ratio.level, "joint": False})
-    if not finding.reading.has_intervals or not finding.ratio.defined:
+    corrected = question.request.group_study is not None
+    if corrected or not finding.reading.has_intervals or not finding.ratio.defined:
         return None
     people = [estimated_counts(finding, metric, rate) for rate in RATES[metric]]
     if question.request.mechanism == "randomised_response":

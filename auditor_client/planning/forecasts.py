@@ -10,6 +10,12 @@ from auditor_client.findings.reading import Reading
 from shared.privacy.amounts import Loss, format_nano
 
 
+def amount_of(loss: Loss) -> dict[str, str]:
+    """ε, or ρ, by its name and as a decimal string."""
+    rho_nano = loss.rho_nano
+    return {"epsilon": format_nano(loss.epsilon_nano)} if rho_nano is None else {"rho": format_nano(rho_nano)}
+
+
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """The average findings of an audit, if the assumption holds.
@@ -32,8 +38,7 @@ class Expectation:
     @property
     def amount(self) -> dict[str, str]:
         """ε, or ρ, by its name and as a decimal string."""
-        rho_nano = self.asked.rho_nano
-        return {"epsilon": format_nano(self.asked.epsilon_nano)} if rho_nano is None else {"rho": format_nano(rho_nano)}
+        return amount_of(self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,23 @@ class UnknownForecast:
 
 
 @dataclass(frozen=True, slots=True)
+class MisreportedForecast:
+    """The forecast of an audit that is corrected for misreported groups.
+
+    Attributes:
+        loss: At which ε, or ρ.
+        width: Of the corrected interval of the first figure's ratio, the mean over simulated audits.
+        recorded_width: Of that of the groups as they are recorded, likewise.
+        decided: In which share of them there would be a corrected verdict; None without a threshold.
+    """
+
+    loss: Loss
+    width: float
+    recorded_width: float
+    decided: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """An auditor's prior knowledge: how many people each rule applies to (own data), how many each group has."""
 
@@ -157,6 +179,8 @@ class Forecast:
         joined: Where the answer is to be joined with kept ones.
         chain: Of every step of a chain; empty without one.
         unknown: By how many people's group is unknown, ascending; empty where nobody's can be.
+        misreported: Corrected for misreported groups at this and at larger ε, ascending; empty without a study. All
+            else is then of the groups as they are recorded.
         looks: Of each look, ascending, where it is asked until decided; all else is then of the last one.
     """
 
@@ -175,6 +199,7 @@ class Forecast:
     looks: tuple[Expectation, ...] = ()
     chain: tuple[StepForecast, ...] = ()
     unknown: tuple[UnknownForecast, ...] = ()
+    misreported: tuple[MisreportedForecast, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

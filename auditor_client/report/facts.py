@@ -8,6 +8,7 @@ from auditor_client.asking.question import Question
 from auditor_client.findings.about import NOTHING, About
 from auditor_client.report.formats import group_words, scope_words, sensitive_words
 from auditor_client.report.known_totals import totals_words
+from auditor_client.report.misreported_study import study_words
 from auditor_client.report.outcome import outcome
 from auditor_client.report.subject import subject
 from shared.wire.wording import joined, listed, said
@@ -27,6 +28,7 @@ class Fact:
 def subject_facts(question: Question, about: About = NOTHING) -> tuple[Fact, ...]:
     """Return what was audited, which decision is counted, about whom, compared by what."""
     scope, reference, totals = scope_words(question), question.reference, totals_words(question)
+    study = study_words(question)
     return (
         Fact(said("Audited"), subject(question).sentence),
         *model_facts(question),
@@ -40,6 +42,7 @@ def subject_facts(question: Question, about: About = NOTHING) -> tuple[Fact, ...
         *(Fact(said("Within each value of"), question.words.column(stratum.column)) for stratum in question.strata[:1]),
         *([Fact(said("Compared with"), joined(group_words(question, reference), ", "))] if reference else []),
         *([Fact(said("Group totals"), totals)] if totals else []),
+        *([Fact(said("Wrongly recorded groups are corrected with"), study)] if study else []),
     )
 
 

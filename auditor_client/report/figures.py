@@ -42,6 +42,7 @@ from auditor_client.report.metric_names import (
     rate_words,
     ratio_title,
 )
+from auditor_client.report.misreported_data import MisreportedSection, misreported_section
 from auditor_client.report.outcome import Outcome, outcome_of
 from auditor_client.report.unknown_data import UnknownSection, unknown_section
 from shared.wire.wording import joined, listed, plain, said, sentence
@@ -144,6 +145,7 @@ class MetricSection:
     figures: tuple[FigureRow, ...]
     judged: tuple[str, ...]
     unknown: UnknownSection | None
+    misreported: MisreportedSection | None
     reference: tuple[str, ...]
     comparisons: tuple[ComparedRow, ...]
 
@@ -162,6 +164,7 @@ def metric_section(finding: Finding, metric: str) -> MetricSection:
         figures=_figures(metric, estimate),
         judged=judged_sentences(finding, metric),
         unknown=unknown_section(finding, metric),
+        misreported=misreported_section(finding, metric),
         reference=() if reference is None else group_words(finding.question, reference),
         comparisons=tuple(
             _compared_row(group_words(finding.question, comparison.group), comparison)

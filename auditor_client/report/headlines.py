@@ -28,6 +28,7 @@ from auditor_client.report.formats import (
     threshold_percent,
 )
 from auditor_client.report.metric_names import METRIC_WORDS, rate_words
+from auditor_client.report.misreported_data import misreported_sentences, open_reason
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.people import few_people
 from auditor_client.report.prose import level_of, threshold_name
@@ -247,7 +248,8 @@ def headline(finding: Finding) -> str:
     verdict = [] if estimate.verdict is Verdict.NONE else [said(_VERDICTS[estimate.verdict], **words)]
     unknown = unknown_sentences(finding, metric)
     figures = _figures(finding, metric, estimate, alone=not verdict or bool(unknown))
-    return joined([*verdict, *unknown, *figures, *few_sentence(finding)])
+    corrected = misreported_sentences(finding, metric)
+    return joined([*verdict, *unknown, *figures, *corrected, *few_sentence(finding)])
 
 
 def few_sentence(finding: Finding) -> tuple[str, ...]:
@@ -285,7 +287,8 @@ def outcomes(finding: Finding) -> tuple[str, ...]:
         if estimate.ratio.defined:
             unknown = unknown_sentences(finding, metric)
             figures = _figures(finding, metric, estimate, alone=bool(unknown))
-            texts.append(joined([verdict, *_because_of_the_unknown(estimate), *unknown, *figures]))
+            corrected = misreported_sentences(finding, metric)
+            texts.append(joined([verdict, *_why_open(estimate), *unknown, *figures, *corrected]))
         else:
             texts.append(joined([said(_NO_RATIO, **words)]))
     return tuple(texts)
@@ -401,20 +404,20 @@ def explanation(finding: Finding) -> str:
     threshold = "" if estimate.threshold is None else threshold_percent(estimate.threshold)
     bar = _bar(estimate)
     limit = "" if bar is None else ratio(bar)
-    reasons = _because_of_the_unknown(estimate) or (said(reason, threshold=threshold, limit=limit),)
+    reasons = _why_open(estimate) or (said(reason, threshold=threshold, limit=limit),)
     tipping = tipping_sentences(finding, finding.metrics[0])
     return joined([*reasons, *_whoever(estimate), *tipping, *_of_population(finding)])
 
 
-def _because_of_the_unknown(estimate: MetricEstimate) -> tuple[str, ...]:
-    """Say why a verdict over all that the unknown may be is open; nothing where it is not, or nobody is unknown."""
-    if estimate.unknown is None or estimate.unknown.because is None:
-        return ()
+def _why_open(estimate: MetricEstimate) -> tuple[str, ...]:
+    """Say why a verdict is open for more than noise: groups are unknown or recorded wrongly. Nothing elsewhere."""
     bar = _bar(estimate)
     limit = "" if bar is None else ratio(bar)
     if not estimate.ratio_kind.adverse and estimate.threshold is not None:
         limit = threshold_percent(estimate.threshold)
-    return (said(_REASONS_UNKNOWN[estimate.unknown.because], limit=limit),)
+    if estimate.unknown is not None and estimate.unknown.because is not None:
+        return (said(_REASONS_UNKNOWN[estimate.unknown.because], limit=limit),)
+    return open_reason(estimate, limit)
 
 
 def _whoever(estimate: MetricEstimate) -> tuple[str, ...]:

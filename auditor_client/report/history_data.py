@@ -203,6 +203,8 @@ def _metric(finding: Finding, metric: str, estimate: MetricEstimate) -> str:
     unknown = () if estimate.unknown is None else estimate.unknown.groups
     if unknown:
         title = said("{metric}, verdict over all that the unknown may be", metric=title)
+    if estimate.as_recorded is not None:
+        title = said("{metric}, corrected for wrongly recorded groups", metric=title)
     number, judged = number - len(unknown), number - len({*estimate.left_out, *unknown})
     if judged == number:
         return title

@@ -80,6 +80,7 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         **_source(question),
         **_direct_use(finding, form),
         **_known_totals(question),
+        **_study(question),
         **({"about": finding.about.written} if finding.about.written else {}),
         "reused": finding.reused,
         **({} if finding.look is None else {"look": finding.look}),
@@ -143,6 +144,19 @@ def _known_totals(question: Question) -> dict[str, Any]:
         for group, (low, high) in zip(question.groups, totals.people, strict=True)
     ]
     return {"group_totals": {"source": totals.source, "groups": people}}
+
+
+def _study(question: Question) -> dict[str, Any]:
+    """Return the study of misreported groups; left out without one, as in earlier documents."""
+    study = question.request.group_study
+    if study is None:
+        return {}
+    people = [
+        {"true": list(true), "recorded": list(recorded), "people": number}
+        for true, row in zip(question.groups, study.people, strict=True)
+        for recorded, number in zip(question.groups, row, strict=True)
+    ]
+    return {"misreported": {"source": study.source, "groups": people}}
 
 
 def _scores(finding: Finding, form: str) -> dict[str, Any]:
@@ -219,6 +233,8 @@ def _figures_document(figures: JudgedFigures, form: str) -> dict[str, Any]:
         document |= {**_members(figures, form, *_OF_WHOM), "other": other}
     if figures.unknown is not None:
         document |= {"unknown": _unknown_document(figures.unknown, form)}
+    if isinstance(figures.as_recorded, ParityEstimate | OddsEstimate):
+        document |= {"as_recorded": estimate_document(figures.as_recorded, form)}
     return document | ({"ratio_kind": figures.ratio_kind.value} if figures.ratio_kind.adverse else {})
 
 
@@ -374,8 +390,10 @@ def _json(value: Any, form: str = FORMAT) -> Any:
         names += ["known"] if isinstance(value, Estimate) else []
         if isinstance(value, ParityEstimate) and value.pair is None:
             names.remove("pair")  # as in documents of before there was one
-        if isinstance(value, JudgedFigures) and value.unknown is None:
-            names.remove("unknown")  # likewise
+        if isinstance(value, JudgedFigures):
+            names = [
+                name for name in names if name not in ("unknown", "as_recorded") or getattr(value, name) is not None
+            ]
         earlier = form in FORMATS[:2]
         return _members(value, form, *(name for name in names if not (earlier and name in _SINCE_FOURTH)))
     if isinstance(value, tuple):

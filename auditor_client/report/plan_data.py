@@ -15,6 +15,7 @@ from auditor_client.planning.forecasts import (
     Expectation,
     Forecast,
     JoinedForecast,
+    MisreportedForecast,
     StepForecast,
     StrataForecast,
     UnknownForecast,
@@ -40,6 +41,10 @@ _MOSTLY: Final = 0.5
 _ENOUGH: Final = sentence("The interval of the {metric} ratio is expected to be {width} wide.")
 _NOT_ENOUGH: Final = sentence(
     "The remaining budget is too small. The interval of the {metric} ratio is expected to be {width} wide."
+)
+_CORRECTED: Final = sentence(
+    "Corrected for wrongly recorded groups, the interval of the {metric} ratio is expected to be {width} wide; with "
+    "the groups as recorded, {recorded}. The other figures of this plan are about the groups as recorded."
 )
 _UNKNOWN: Final = sentence(
     "The number of people in the dataset is not known. The forecast assumes {people}. Give the number with --people."
@@ -124,6 +129,16 @@ class UnknownForecastRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MisreportedForecastRow:
+    """The forecast of a corrected audit at one privacy loss."""
+
+    loss: str
+    width: str
+    recorded: str
+    decided: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanData:
     """Everything that is shown of a plan.
 
@@ -145,6 +160,7 @@ class PlanData:
     gives: Mapping[str, str]
     knowing: tuple[KnowingRow, ...]
     unknown: tuple[UnknownForecastRow, ...]
+    misreported: tuple[MisreportedForecastRow, ...]
     steps: tuple[StepForecastRow, ...]
     looks_title: str
     looks: tuple[LookRow, ...]
@@ -174,7 +190,7 @@ def plan_data(
         supposed=_supposed(forecast) or _public_number(question, forecast),
         strata="" if forecast.strata is None else _strata(question, forecast.strata),
         joined="" if forecast.joined is None else _joined(forecast.joined),
-        headline=said(_ENOUGH if enough else _NOT_ENOUGH, metric=metric, width=width_words(forecast.chosen.width)),
+        headline=_headline(forecast, metric, enough=enough),
         enough=enough,
         facts=(
             Fact(said("Cost at most") if forecast.looks else said("Cost"), _price(quote, budget)),
@@ -209,6 +225,7 @@ def plan_data(
         gives=_GIVES,
         knowing=knowing_rows(forecast.knowing, question, supported=forecast.from_supports),
         unknown=tuple(_unknown_row(row, adverse=adverse) for row in forecast.unknown),
+        misreported=tuple(map(_misreported_row, forecast.misreported)),
         steps=tuple(_step_row(*row) for row in zip(stage_names(question), forecast.chain, strict=False)),
         looks_title=_looks_title(forecast.reading),
         looks=tuple(_look_rows(forecast)),
@@ -221,6 +238,26 @@ def plan_data(
                 *([said(_ADVERSE_RATES, adverse=counted.adverse)] if adverse else []),
             ]
         ),
+    )
+
+
+def _headline(forecast: Forecast, metric: str, *, enough: bool) -> str:
+    """Say how wide the interval is expected to be, and whether the budget is enough."""
+    if not forecast.misreported:
+        return said(_ENOUGH if enough else _NOT_ENOUGH, metric=metric, width=width_words(forecast.chosen.width))
+    corrected = forecast.misreported[0]
+    widths = width_words(corrected.width), width_words(corrected.recorded_width)
+    width = said(_CORRECTED, metric=metric, width=widths[0], recorded=widths[1])
+    return width if enough else joined([said("The remaining budget is too small."), width])
+
+
+def _misreported_row(forecast: MisreportedForecast) -> MisreportedForecastRow:
+    """A privacy loss, and what a corrected audit would show at it."""
+    return MisreportedForecastRow(
+        loss_words(forecast.loss),
+        width_words(forecast.width),
+        width_words(forecast.recorded_width),
+        said("no verdict") if forecast.decided is None else percent(forecast.decided),
     )
 
 

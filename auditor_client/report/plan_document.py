@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from auditor_client.asking.question import Question
 from auditor_client.planning.capacity import Capacity
-from auditor_client.planning.forecasts import Expectation, Forecast
+from auditor_client.planning.forecasts import Expectation, Forecast, amount_of
 from auditor_client.report.json_document import figures_document
 from shared.contract.datasets import Budget
 from shared.kinds.plans import Quote
@@ -50,6 +50,7 @@ def plan_document(
         **_strata_forecast(forecast),
         **({"chain": [figures_document(step, *_STEP) for step in forecast.chain]} if forecast.chain else {}),
         **({"unknown": [figures_document(row, *_UNKNOWN) for row in forecast.unknown]} if forecast.unknown else {}),
+        **_misreported_forecast(forecast),
         **_joined_forecast(forecast),
         "other_people": [
             {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()
@@ -109,3 +110,14 @@ def _joined_forecast(forecast: Forecast) -> dict[str, Any]:
 def _expected(expectation: Expectation) -> dict[str, Any]:
     document = figures_document(expectation, "width", "error", "undecided")
     return {"strategy": expectation.strategy, **expectation.amount, **document}
+
+
+def _misreported_forecast(forecast: Forecast) -> dict[str, Any]:
+    """Return what a corrected audit would show; nothing without a study."""
+    if not forecast.misreported:
+        return {}
+    rows = [
+        {**amount_of(row.loss), **figures_document(row, "width", "recorded_width", "decided")}
+        for row in forecast.misreported
+    ]
+    return {"misreported": rows}

@@ -14,6 +14,7 @@ from auditor_client.findings.reading import Reading
 from auditor_client.report.formats import scope_words, threshold_percent, whole
 from auditor_client.report.known_totals import trusted_totals
 from auditor_client.report.metric_names import METRIC_WORDS
+from auditor_client.report.misreported_study import trusted_study
 from auditor_client.report.outcome import outcome_of
 from auditor_client.report.subject import subject
 from shared.contract.meaning import meaning, statements
@@ -47,6 +48,12 @@ _KINDS: Final = sentence(
     "counts. If the adverse decision is rare, the first ratio is near 1, whichever group gets it. If the "
     "favourable decision is rare, the second ratio is near 1. State the kind in the request (--intervention); the "
     "report then has one verdict."
+)
+_CORRECTED: Final = sentence(
+    "The holder adds random noise to every count, to protect each person, and the groups of some people are recorded "
+    "wrongly. A {level} interval contains the true figure of the people in the data in {level} of audits like this "
+    "one. It covers the noise, the wrongly recorded groups, and the limited size of the study. Each interval is for "
+    "one figure. A larger ε narrows the noise alone; a larger study tells more about the records."
 )
 
 
@@ -207,6 +214,7 @@ def paragraphs(result: Finding) -> tuple[Paragraph, ...]:
                         "truthfully. The signature shows who answered, not that the answer is true."
                     ),
                     *trusted_totals(result.question),
+                    *trusted_study(result.question),
                 ]
             ),
         ),
@@ -226,6 +234,8 @@ def _interval_paragraph(result: Finding, level: str) -> Paragraph:
         )
     if result.reading.joint:
         return _joint_paragraph(result)
+    if result.first.as_recorded is not None:
+        return Paragraph(said("The intervals"), said(_CORRECTED, level=level))
     return Paragraph(
         said("The intervals"),
         said(

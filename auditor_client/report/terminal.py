@@ -68,6 +68,12 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
             f"{row.verdict}"
             for row in section.unknown.rows
         ]
+    if section.misreported is not None:
+        lines += ["", "  The ratio with the groups as recorded, and corrected with the study:"]
+        lines += [
+            f"  {row.name:<11}  {row.ratio}  ({section.misreported.level}: {row.interval})  {row.verdict}"
+            for row in section.misreported.rows
+        ]
     return lines + [
         f"  {', '.join(row.group)} against {', '.join(section.reference)}: ratio {row.ratio} ({row.ratio_interval}), "
         f"difference {row.difference} points ({row.difference_interval})"
@@ -175,6 +181,12 @@ def plan_lines(plan: PlanData) -> list[str]:
             f"  {row.share:>7}  {row.worst} at worst, {row.best} at best  (interval {row.interval})  a verdict in "
             f"{row.decided}"
             for row in plan.unknown
+        ]
+    if plan.misreported:
+        lines += ["", "Corrected for wrongly recorded groups:"]
+        lines += [
+            f"  at {row.loss}: interval {row.width} wide, as recorded {row.recorded}  a verdict in {row.decided}"
+            for row in plan.misreported
         ]
     if plan.knowing:
         width = max(len(row.words) for row in plan.knowing)

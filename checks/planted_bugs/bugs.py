@@ -15,6 +15,7 @@ from checks.planted_bugs.figure_bugs import FIGURE_BUGS
 from checks.planted_bugs.learning_bugs import LEARNING_BUGS
 from checks.planted_bugs.load_bugs import LOAD_BUGS
 from checks.planted_bugs.log_bugs import LOG_BUGS
+from checks.planted_bugs.misreported_bugs import MISREPORTED_BUGS
 from checks.planted_bugs.nul_bugs import NUL_BUGS
 from checks.planted_bugs.outcome_bugs import OUTCOME_BUGS
 from checks.planted_bugs.reader_bugs import READER_BUGS
@@ -70,6 +71,7 @@ BUGS: Final = (
     *LOAD_BUGS,
     *TURN_BUGS,
     *ADVERSE_BUGS,
+    *MISREPORTED_BUGS,
     *UNKNOWN_BUGS,
     *CHAIN_BUGS,
     *OUTCOME_BUGS,
