@@ -352,6 +352,15 @@ def audits_of_unknown_groups(auditor: Auditor, *_: object) -> Iterator[AuditResu
     yield auditor.audit(FOUR_LEAVES, epsilon="0.8", group_totals={"Female": 1000, "Male": 1000}, **asked)
 
 
+def audits_of_misreported_groups(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits that a study of misreported groups corrects: of the first figure, of a burden, and of both label rates."""
+    study = {"Female": {"Female": 900, "Male": 100}, "Male": {"Female": 50, "Male": 950}}
+    asked: dict[str, Any] = {"dataset": "loans", "sensitive": ["sex"], "misreported": study}
+    yield auditor.audit(FOUR_LEAVES, epsilon="0.5", intervention="assistive", misreported_source="A survey", **asked)
+    yield auditor.audit(FOUR_LEAVES, epsilon="0.6", metrics="adverse-ratio", intervention="punitive", **asked)
+    yield auditor.audit(FOUR_LEAVES, epsilon="0.7", metrics="equalized-odds", threshold=0.8, **asked)
+
+
 AUDITS: Final[Mapping[str, AuditsMade]] = {
     "trees": audits_of_trees,
     "rho": audits_in_rho,
@@ -373,6 +382,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "refined": audits_of_refined_answers,
     "until-decided": audits_until_decided,
     "unknown-groups": audits_of_unknown_groups,
+    "misreported-groups": audits_of_misreported_groups,
 }
 
 
