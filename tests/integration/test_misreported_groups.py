@@ -135,6 +135,21 @@ def test_both_figures_of_equalized_odds_are_corrected(auditor: Auditor) -> None:
     assert estimate.ratio.value < estimate.as_recorded.ratio.value
 
 
+@pytest.mark.parametrize("known", ["join", "supports_from"])
+def test_further_answers_and_own_data_are_corrected_too(auditor: Auditor, people: pd.DataFrame, known: str) -> None:
+    own = people[["region", "chosen", "checked", "qualified"]].replace({"true": True, "false": False})
+    given = {"join": {"join": True, "draw": 5}, "supports_from": {"supports_from": own}}[known]
+
+    result = audit(auditor, **given)
+
+    true = rates(people, "chosen", "true")
+    assert result.parity.ratio.low < true["Female"] / true["Male"] < result.parity.ratio.high
+    assert result.parity.ratio.high < result.parity.as_recorded.ratio.low
+    if known == "supports_from":  # the draws of true groups add up to the people who are known to be accepted
+        accepted = sum(group.accepted.value for group in result.parity.groups)
+        assert accepted == pytest.approx((people["chosen"] == "true").sum(), abs=2)
+
+
 def test_a_study_without_information_leaves_the_verdict_open(auditor: Auditor) -> None:
     alike = {"Female": {"Female": 500, "Male": 500}, "Male": {"Female": 500, "Male": 500}}
 
