@@ -27,7 +27,7 @@ FOLDERS_OF_ONE_RUN: Final = ("holder", "receipts", "witness")
 @app.command()
 def main(
     epsilon: Annotated[
-        str, typer.Option(help="The privacy loss (epsilon) of each of the six audits.")
+        str, typer.Option(help="The privacy loss (epsilon) of each of the four audits.")
     ] = auditor_side.EPSILON,
     output: Annotated[Path, typer.Option(help="The output folder.")] = Path("demo-output"),
 ) -> None:

@@ -83,11 +83,11 @@ class GroupTotals(BaseModel):
             return assumption
         return assumption.model_copy(update={"people": round(sum(sizes)), "shares": sizes})
 
-    def merged(self, groups: Sequence[Group], column: int) -> "GroupTotals | None":
-        """Those of the groups by one of their columns alone, in order; None where that leaves nothing known."""
-        parts: dict[Any, list[Range]] = {}
+    def merged(self, groups: Sequence[Group], columns: Sequence[int]) -> "GroupTotals | None":
+        """Those of the groups by some of their columns, by index, in order; None where that leaves nothing known."""
+        parts: dict[Group, list[Range]] = {}
         for group, one in zip(groups, self.people, strict=True):
-            parts.setdefault(group[column], []).append(one)
+            parts.setdefault(tuple(group[column] for column in columns), []).append(one)
         people = tuple(map(_together, parts.values()))
         return None if all(one == UNKNOWN for one in people) else self.model_copy(update={"people": people})
 

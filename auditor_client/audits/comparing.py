@@ -55,12 +55,26 @@ class ModelComparison(Shown):
     change: Comparison
 
     @cached_property
+    def tables(self) -> "tuple[ModelComparison, ...]":
+        """The same comparison by fewer sensitive columns, those by one column first; empty where there is one."""
+        return tuple(self.by(*columns) for columns in self.first.tables if columns in self.second.tables)
+
+    @cached_property
     def view(self) -> View[ComparisonData]:
         """Both audits side by side; the document has both whole."""
-        compared = self.first, self.second, self.metric, self.change
+        tables = [(table.first, table.second, table.change) for table in self.tables]
+        compared = self.first, self.second, self.metric, self.change, tables
         data, document = partial(comparison_data, *compared), partial(comparison_document, *compared)
         about = self.first.question.dataset, self.second.question.dataset
         return View(about, "Comparison of two audits", "36rem", "comparison.html.j2", data, comparison_lines, document)
+
+    def by(self, *columns: str) -> "ModelComparison":
+        """The same comparison by some of the sensitive columns alone; no further budget.
+
+        Raises:
+            QuestionRefused: The audits do not have figures by these columns.
+        """
+        return compare_results(self.first.by(*columns), self.second.by(*columns))
 
     def to_frame(self) -> "pd.DataFrame":
         """Both audits' rates as a pandas DataFrame, with a further level "audit" on the index."""

@@ -118,7 +118,8 @@ class Evidence:
 
 
 def of_audit(audit: AuditResult) -> Evidence:
-    """An audit as evidence."""
+    """An audit as evidence; a table of one as the whole."""
+    audit = audit.whole or audit
     shown = replace(audit, stored=replace(audit.stored, repeated=False))  # no note keeps that it was asked again
     answers = audit.stored.answers
     seconds = tuple(answer.second.receipt for answer in answers if answer.second is not None)

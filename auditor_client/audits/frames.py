@@ -73,7 +73,7 @@ def group_table(finding: Finding) -> pd.DataFrame:
 
 
 def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
-    """One row for each audit and metric, the earliest first.
+    """One row for each audit, table by fewer sensitive columns, and metric, the earliest first.
 
     `verdict` is of the metric's ratio by itself; `audit_verdict` is that of the whole audit, which may depend on the
     kind of decision.
@@ -96,7 +96,8 @@ def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
             "reused": finding.reused,
             "release": finding.release.id,
         }
-        for finding in findings
+        for audit in findings
+        for finding in (audit, *audit.tables.values())
         for metric, estimate in finding.estimates.items()
     ]
     return pd.DataFrame(rows)

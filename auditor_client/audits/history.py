@@ -58,7 +58,7 @@ class History(Shown):
         return View(about, "Audits over time", "30rem", "history.html.j2", data, history_lines, document)
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row for each audit and metric, as a pandas DataFrame."""
+        """One row for each audit, table by fewer sensitive columns, and metric, as a pandas DataFrame."""
         with needs(A_DATA_FRAME):
             from auditor_client.audits.frames import history_table  # noqa: PLC0415 - takes a second to import
 

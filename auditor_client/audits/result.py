@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
@@ -33,7 +33,37 @@ _PROGRAMS: Final = ("pafer", "numpy", "scipy", "scikit-learn", "skops", "pydanti
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AuditResult(Shown, Finding):
-    """One audit, with ways to look at it. What it holds is in `Finding`."""
+    """One audit, with ways to look at it. What it holds is in `Finding`.
+
+    Attributes:
+        whole: The audit of which this is one table (`by`); None for an audit.
+    """
+
+    whole: "AuditResult | None" = field(default=None, repr=False)
+
+    def by(self, *columns: str) -> "AuditResult":
+        """The same answer by some of the sensitive columns alone; no further budget.
+
+        Its figures add up the draws of those by all columns, so the tables never contradict each other. Bundles hold
+        the whole audit.
+
+        Args:
+            columns: Names of sensitive columns of the audit, in any order.
+
+        Raises:
+            QuestionRefused: The answer does not have figures by these columns.
+        """
+        names, sensitive = set(columns), self.question.request.sensitive
+        if names == set(sensitive):
+            return self
+        for of_table, table in self.tables.items():
+            if set(of_table) == names and isinstance(table, AuditResult):
+                return replace(table, whole=self)
+        tables = "; ".join(", ".join(of_table) for of_table in (*self.tables, sensitive))
+        raise QuestionRefused(
+            f"The audit does not have figures by {', '.join(columns) or 'no column'}. It has them by: {tables}. Name "
+            "one of these, or audit by other columns (`sensitive`)."
+        )
 
     @property
     def note(self) -> Note:

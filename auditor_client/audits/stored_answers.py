@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from auditor_client.asking.bands import chosen_edge
 from auditor_client.asking.choice import count_variance
@@ -25,11 +25,14 @@ from auditor_client.findings.answers import (
     AskedCells,
     BatchCells,
     Location,
+    Rate,
+    RateCounts,
     merged_rows,
     read_bands,
     read_chain,
     with_outcomes,
 )
+from auditor_client.findings.coarser import coarser_tables
 from auditor_client.findings.finding import StoredAnswer
 from auditor_client.findings.insight import rule_counts
 from auditor_client.findings.joined import read_answers, require_added_noise, same_cells
@@ -195,22 +198,48 @@ def finding(
     """
     require_marked_alike(question.dataset, [one.release for one in stored.answers])
     metrics = metrics_estimated(question, reading)
-    counts = with_outcomes(read_answers(stored, question), metrics)
+    counts, *of_parts = (
+        with_outcomes(read_answers(stored, part), metrics)
+        for part in (question, *(question.parts if question.strata else ()))
+    )
+    context = {"holder_url": holder_url, "budget": budget, "about": about}
+    tables = {
+        table.question.request.sensitive: _figures(
+            table.question,
+            stored,
+            reading,
+            table.counts(counts),
+            of_parts=table.counts_of_parts(of_parts),
+            context=context,
+        )
+        for table in (coarser_tables(question) if reading.has_intervals else ())
+    }
+    return replace(_figures(question, stored, reading, counts, of_parts=of_parts, context=context), tables=tables)
+
+
+def _figures(
+    question: Question,
+    stored: StoredAnswer,
+    reading: Reading,
+    counts: Mapping[Rate, RateCounts],
+    *,
+    of_parts: Sequence[Mapping[Rate, RateCounts]],
+    context: Mapping[str, Any],
+) -> AuditResult:
+    """The figures that counts give for a question; `of_parts` are the counts of each stratum."""
+    metrics = metrics_estimated(question, reading)
     bands = _bands(question, stored, reading)
     chosen = None if bands is None else chosen_edge(question)
     of_each = reading.of_each(
         counts, question.reference, rules=rule_counts(question, counts, reading), bands=bands, chosen=chosen
     )
-    strata, parts = question.strata, question.parts if question.strata else ()
-    of_parts = [with_outcomes(read_answers(stored, part), metrics) for part in parts]
+    strata = question.strata
     return AuditResult(
         question=question,
         stored=stored,
         reading=reading,
         counts=counts,
         estimates={metric: of_each.estimate(metric, counts, question.reference) for metric in metrics},
-        holder_url=holder_url,
-        budget=budget,
         versions=program_versions(),
         scores=None if bands is None else of_each.scores(bands, chosen, question.reference),
         chain=None
@@ -219,7 +248,7 @@ def finding(
         by_stratum={
             metric: reading.conditional(metric, strata, of_parts, question.reference) for metric in metrics if strata
         },
-        about=about,
+        **context,
     )
 
 

@@ -28,7 +28,7 @@ from auditor_client.estimation.drawing import Drawing
 from auditor_client.estimation.fixed_margin_sampler import fixed_margin_draws
 from auditor_client.estimation.intervals import RateDraws
 from auditor_client.estimation.local_model import Totals
-from auditor_client.estimation.measurements import COUNT_MAX, IntArray, SizeBounds
+from auditor_client.estimation.measurements import COUNT_MAX, IntArray, Members, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray
 from auditor_client.estimation.priors import FlatPrior, PooledPrior, Prior
 from auditor_client.estimation.totals import BoolArray, CountedTotals
@@ -47,6 +47,11 @@ class Draws:
     prior: Prior
     drawing: Drawing
     turned: bool = False
+
+    def added_up(self, members: Members) -> "Draws":
+        """The same draws of coarser groups, whose people are those of some of these groups together."""
+        index = np.array(members)
+        return replace(self, accepted=self.accepted[:, index].sum(axis=2), size=self.size[:, index].sum(axis=2))
 
     def turned_round(self) -> "Draws":
         """The same draws of the other outcome."""
@@ -149,7 +154,13 @@ def _missing_elsewhere(people: FloatArray, may_be_none: BoolArray) -> FloatArray
 
 
 def posterior_draws(totals: Totals, drawing: Drawing) -> tuple[Draws, Draws]:
-    """Draw from the posterior under the flat prior and under the pooled one."""
+    """Draw from the posterior under the flat prior and under the pooled one.
+
+    Of coarser groups each draw adds up the people of a draw of the finer groups that the answer has.
+    """
+    if totals.finer is not None:
+        flat, pooled = posterior_draws(totals.finer.totals, drawing)
+        return flat.added_up(totals.finer.members), pooled.added_up(totals.finer.members)
     number, seed = drawing.number, drawing.seed
     priors: tuple[Prior, Prior] = FlatPrior(), PooledPrior(pooled_rates(totals))
     if isinstance(totals, CountedTotals) and totals.known is None:

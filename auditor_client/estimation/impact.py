@@ -5,10 +5,11 @@ both together. The highest rate is itself an estimate: a group's ratio is the sm
 may have it, and its interval holds that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from auditor_client.estimation.drawing import DRAWING, Drawing
 from auditor_client.estimation.estimates import Estimate
+from auditor_client.estimation.hulls import hull_of_figures
 from auditor_client.estimation.intervals import undefined
 from auditor_client.estimation.judged_groups import GROUPS_MIN, judged_groups
 from auditor_client.estimation.measurements import Measurement
@@ -49,6 +50,17 @@ def impact_ratios(
     Raises:
         EstimationRefused: The answers cannot be the mechanism's.
     """
+    if measurement.finer is not None:
+        of_draws, of_counts = (
+            _impact_ratios(source, level, drawing, rule) for source in (measurement, replace(measurement, finer=None))
+        )
+        return hull_of_figures(of_draws, of_counts)
+    return _impact_ratios(measurement, level, drawing, rule)
+
+
+def _impact_ratios(
+    measurement: Measurement, level: float, drawing: Drawing, rule: SizeRule | None
+) -> tuple[ImpactRatio, ...]:
     posterior = Posterior.of(measurement, level, drawing)
     (judged,) = judged_groups([posterior.totals], rule, posterior.level_of_sizes)
     ratios = {}

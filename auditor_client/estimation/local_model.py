@@ -15,7 +15,7 @@ from scipy.stats import norm
 from auditor_client.errors import EstimationRefused
 from auditor_client.estimation.measurements import ComplementKind, IntArray, Measurement, SizeBounds
 from auditor_client.estimation.noise_sums import FloatArray
-from auditor_client.estimation.totals import CountedTotals, KnownTotals, TrueTotals
+from auditor_client.estimation.totals import CountedTotals, FinerTotals, KnownTotals, TrueTotals
 
 _ROUNDING_VARIANCE: Final = 0.25
 """In people squared: keeps the precision finite where a column is reported as it is."""
@@ -73,11 +73,12 @@ class UnmixedCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalTotals:
-    """Totals of one release in the local model: T = 1."""
+    """Totals of one release in the local model: T = 1; `finer` are those of finer groups that these add up."""
 
     accepted: UnmixedCounts
     refused: UnmixedCounts
     bounds: SizeBounds | None = None
+    finer: "FinerTotals[LocalTotals] | None" = None
 
     @classmethod
     def of(cls, measurement: Measurement) -> Self:

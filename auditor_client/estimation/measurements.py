@@ -4,7 +4,7 @@ Estimators see only this, so they depend neither on strategies nor on how an ans
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, Self
 
 import numpy as np
@@ -17,6 +17,8 @@ from shared.contract.schema import Group
 from shared.privacy.noise import AdditiveNoise, ExponentialNoise, Noise, RandomisedResponseNoise
 
 IntArray = NDArray[np.int64]
+Members = tuple[tuple[int, ...], ...]
+"""Of each coarser group the indices of the finer groups that it has; all have as many."""
 ComplementKind = Literal["unfavourable", "everybody"]
 """What was counted to find the refused: them, or everybody, of whom the accepted are a part."""
 
@@ -70,6 +72,18 @@ class NoisyCounts:
         if isinstance(self.noise, AdditiveNoise):
             return self.noise
         raise EstimationRefused(ONLY_ADDED_NOISE)
+
+    def added_up(self, members: Members, columns: Sequence[str]) -> Self:
+        """The counts of coarser groups; a cell has as many rows as a group has members, which are to be added up.
+
+        Of reported groups only the perturbation of the coarser groups' `columns` is left.
+        """
+        rows = self.counts[:, np.array(members).T].reshape(-1, len(members))
+        noise = self.noise
+        if isinstance(noise, RandomisedResponseNoise):
+            perturbed = tuple(value for value in noise.kept if value.column in columns)
+            noise = noise.model_copy(update={"kept": perturbed})
+        return type(self)(rows, noise)
 
     @property
     def totals(self) -> IntArray:
@@ -151,6 +165,8 @@ class Measurement:
         bounds: How many people each group has, if that is known beforehand, exactly or within bounds.
         sizes: How many people truly belong to each group whose values are all known, in order, where some people's
             group is unknown; None if that is not known beforehand.
+        finer: The measurement of finer groups whose counts these add up, where the same answer has those: figures of
+            these groups then add up its draws.
         draws: Further, independent answers about the very same cells, row by row.
         others: Further, independent answers about the same people, by other cells: they say something of totals alone.
         ratio_kind: Which ratio compares the groups. If it is an adverse one, the rates that are compared are those of
@@ -169,6 +185,7 @@ class Measurement:
     ratio_kind: RatioKind = RatioKind.LOWEST
     sizes: tuple[int, ...] | None = None
     confusion: ConfusionCounts | None = None
+    finer: "Finer | None" = None
 
     def __post_init__(self) -> None:
         if len(self.groups) < 2:
@@ -240,6 +257,35 @@ class Measurement:
         )
         return favourable, complement
 
+    def added_up(self, groups: tuple[Group, ...], members: Members, columns: Sequence[str]) -> "Measurement":
+        """The same answer by coarser groups, whose people are those of some of these groups together.
+
+        What is known beforehand of the groups' sizes is left out; supports and draws are those of the finer groups.
+
+        Args:
+            groups: The K' coarser groups.
+            members: Of each the indices of its groups; all have as many.
+            columns: The sensitive columns that make the coarser groups.
+
+        Raises:
+            EstimationRefused: The holder counted the first of two groups alone.
+        """
+        if self.counted < len(self.groups):
+            raise EstimationRefused("The holder counted one of two groups, so coarser groups do not exist.")
+        favourable, complement = (part.added_up(members, columns) for part in (self.favourable, self.complement))
+        return replace(
+            self,
+            groups=groups,
+            favourable=favourable,
+            complement=complement,
+            supports=None,
+            bounds=None,
+            sizes=None,
+            draws=tuple(replace(draw.added_up(groups, members, columns), finer=None) for draw in self.draws),
+            others=tuple(replace(other.added_up(groups, members, columns), finer=None) for other in self.others),
+            finer=Finer(self, members),
+        )
+
     def response_probabilities(self) -> NDArray[np.float64]:
         """The probability that group k is reported as group j, shape (K, K).
 
@@ -250,6 +296,14 @@ class Measurement:
         if not isinstance(noise, RandomisedResponseNoise):
             raise EstimationRefused("The answer's counts are not of reported groups.")
         return response_matrix(self.groups, [probability.column for probability in noise.kept], noise)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finer:
+    """A measurement of finer groups, and which of them each coarser group has."""
+
+    measurement: Measurement
+    members: Members
 
 
 def _possible(part: NoisyCounts) -> bool:

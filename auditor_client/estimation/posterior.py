@@ -42,7 +42,7 @@ from auditor_client.estimation.results import (
 )
 from auditor_client.estimation.simultaneous import level_of_independent
 from auditor_client.estimation.size_rule import TWO_PERCENT, SizeRule
-from auditor_client.estimation.totals import CountedTotals, KnownTotals
+from auditor_client.estimation.totals import CountedTotals, FinerTotals, KnownTotals
 from shared.contract.schema import Group
 from shared.privacy.noise import AdditiveNoise, ExponentialNoise
 
@@ -256,6 +256,19 @@ def totals_of(measurement: Measurement) -> Totals:
         EstimationRefused: The answers cannot be the mechanism's, or make what is known beforehand implausible.
     """
     check_known(measurement)
+    totals = _of_all_answers(measurement)
+    if measurement.finer is None:
+        return totals
+    finer, members = totals_of(measurement.finer.measurement), measurement.finer.members
+    if isinstance(totals, CountedTotals) and isinstance(finer, CountedTotals):
+        return replace(totals, finer=FinerTotals(finer, members), known=finer.known)
+    if isinstance(totals, LocalTotals) and isinstance(finer, LocalTotals):
+        return replace(totals, finer=FinerTotals(finer, members))
+    raise EstimationRefused("The answer mixes reported and true groups: do not use it.")
+
+
+def _of_all_answers(measurement: Measurement) -> Totals:
+    """A measurement's totals over its cells, by its own groups' counts."""
     first, *further = map(_of_one_answer, measurement.answers)
     if isinstance(first, CountedTotals):
         first = replace(first, confusion=measurement.confusion)

@@ -9,7 +9,7 @@ left unused: with Gaussian noise it would add nothing to the sums, with Laplace 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,18 @@ from auditor_client.estimation.confusion import ConfusionCounts
 from auditor_client.estimation.exponential_likelihood import ExponentialAnswers, ExponentialDifference, ExponentialSum
 from auditor_client.estimation.joined_answers import JoinedAnswers, joined
 from auditor_client.estimation.likelihoods import AdditiveAnswers
-from auditor_client.estimation.measurements import ONLY_ADDED_NOISE, ComplementKind, IntArray, SizeBounds, Supports
+from auditor_client.estimation.measurements import (
+    ONLY_ADDED_NOISE,
+    ComplementKind,
+    IntArray,
+    Members,
+    SizeBounds,
+    Supports,
+)
 from auditor_client.estimation.noise_sums import FloatArray, noise_sum
 from shared.privacy.noise import AdditiveNoise
 
+TotalsT = TypeVar("TotalsT")
 BoolArray = NDArray[np.bool_]
 NoisyCount = AdditiveAnswers | JoinedAnswers
 """Counts to which noise was added: once, or in several independent answers."""
@@ -66,12 +74,21 @@ class KnownTotals:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FinerTotals(Generic[TotalsT]):
+    """The totals of finer groups, and which of them each coarser group has."""
+
+    totals: TotalsT
+    members: Members
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CountedTotals:
     """Totals of groups that the holder counted, so that each group's answers have a likelihood of their own.
 
     `refused` is what the answers say about the refused: the complement, or everybody minus the accepted. `sizes` is
     what they say about both together, and `bounds` what was known of that beforehand. `balance` is the accepted minus
-    the refused, where noise was added to either; None elsewhere. `confusion` is as a `Measurement` has it.
+    the refused, where noise was added to either; None elsewhere. `confusion` is as a `Measurement` has it. `finer`
+    are totals of finer groups that these add up.
     """
 
     accepted: CountLikelihood
@@ -83,6 +100,7 @@ class CountedTotals:
     bounds: SizeBounds | None = None
     balance: NoisyCount | None = None
     confusion: ConfusionCounts | None = None
+    finer: "FinerTotals[CountedTotals] | None" = None
 
     @classmethod
     def with_noise(

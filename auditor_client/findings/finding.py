@@ -90,6 +90,8 @@ class Finding:
         budget: The auditor's account after the audit; None if the holder did not answer.
         versions: Names and versions of the programs that computed the figures.
         about: What the auditor wrote of model and audit.
+        tables: The same answer by fewer of the sensitive columns, by their names; those by one column first, and empty
+            where there is one column, or no intervals.
     """
 
     question: Question
@@ -104,6 +106,7 @@ class Finding:
     chain: "ChainFigures | None" = None
     by_stratum: Mapping[str, ConditionalParity] = field(default_factory=dict, repr=False)
     about: About = NOTHING
+    tables: "Mapping[tuple[str, ...], Finding]" = field(default_factory=dict, repr=False)
 
     @property
     def release(self) -> Release:

@@ -16,7 +16,6 @@ from auditor_client.estimation.estimates import Estimate
 from auditor_client.estimation.results import Attribution, OddsEstimate, ParityEstimate, RatioKind
 from auditor_client.findings.answers import RATES, Rate, RateCounts
 from auditor_client.findings.finding import Finding, MetricEstimate
-from auditor_client.findings.joined import read_answers
 from auditor_client.findings.reading import Reading
 from auditor_client.text import no_such
 from shared.contract.schema import Group
@@ -67,14 +66,9 @@ def impact_ratios(finding: Finding) -> "dict[tuple[str, ...], tuple[ImpactRatio,
         return {}
     from auditor_client.estimation import impact  # noqa: PLC0415 - takes a second to import
 
-    question, asked = finding.question, finding.question.request.sensitive
-    measured = {asked: finding.counts[Rate.ACCEPTANCE].measurement}
-    for name in asked if len(asked) > 1 else ():
-        totals = question.request.known_totals
-        merged = None if totals is None else totals.merged(question.groups, asked.index(name))
-        request = question.request.changed(sensitive=(name,), reference=None, known_totals=merged)
-        by_column = replace(question, request=request)
-        measured[name,] = read_answers(finding.stored, by_column, supported=False)[Rate.ACCEPTANCE].measurement
+    tables: dict[tuple[str, ...], Finding] = {finding.question.request.sensitive: finding}
+    tables.update((columns, table) for columns, table in finding.tables.items() if len(columns) == 1)
+    measured = {columns: table.counts[Rate.ACCEPTANCE].measurement for columns, table in tables.items()}
     reading = finding.reading
     return {
         columns: impact.impact_ratios(one, level=reading.level, drawing=reading.drawing(DRAWS), rule=reading.rule)

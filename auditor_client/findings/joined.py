@@ -18,19 +18,14 @@ from shared.contract.rules import Cell
 from shared.kinds.plans import Plan
 
 
-def read_answers(stored: StoredAnswer, inquiry: Inquiry, *, supported: bool = True) -> dict[Rate, RateCounts]:
+def read_answers(stored: StoredAnswer, inquiry: Inquiry) -> dict[Rate, RateCounts]:
     """Read a verified answer, and those that it is joined with, as the measurements of an inquiry's rates.
-
-    Without `supported` the auditor's own counts of cells are left out.
 
     Raises:
         EstimationRefused: An answer does not count what is needed, or cannot be joined.
         HolderLied: An answer does not fit its own plan.
     """
-    counts, *others = (
-        read(answer.release, inquiry, supports=_lookup(answer.supports) if supported else None)
-        for answer in stored.answers
-    )
+    counts, *others = (read(answer.release, inquiry, supports=_lookup(answer.supports)) for answer in stored.answers)
     _require_independent(stored)
     same = [same_cells(stored.release.plan, other.release.plan) for other in stored.others]
     found = {}

@@ -363,10 +363,28 @@ class Reading(BaseModel):
     ) -> "ParityEstimate | OddsEstimate":
         """The figures of one metric; a rule leaves out some further groups.
 
+        Figures of groups that add up finer ones have the values of the finer groups' draws, within intervals that hold
+        those of the added counts too: a prior on each of many nearly empty groups adds people to their sum.
+
         Raises:
             EstimationRefused: The answers do not allow it.
             QuestionRefused: The estimator does not make this figure.
         """
+        figures = self._figures(metric, counts, reference, but)
+        alone = {rate: counts[rate] for rate in RATES[metric]}
+        if not self.has_intervals or all(of_rate.measurement.finer is None for of_rate in alone.values()):
+            return figures
+        from auditor_client.estimation.hulls import hull_of_figures  # noqa: PLC0415 - see above
+
+        alone = {
+            rate: replace(of_rate, measurement=replace(of_rate.measurement, finer=None))
+            for rate, of_rate in alone.items()
+        }
+        return hull_of_figures(figures, self._figures(metric, alone, reference, but))
+
+    def _figures(
+        self, metric: str, counts: Mapping[Rate, RateCounts], reference: Group | None, but: Collection[Group]
+    ) -> "ParityEstimate | OddsEstimate":
         from auditor_client.estimation import odds, plug_in, posterior, unknown_groups  # noqa: PLC0415
 
         measured, threshold = [counts[rate].measurement for rate in RATES[metric]], self.threshold_of(metric)

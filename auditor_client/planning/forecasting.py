@@ -51,6 +51,7 @@ from auditor_client.planning.joined_plans import joinable_plans, located_plan
 from auditor_client.planning.misreported_forecasts import forecast_misreported
 from auditor_client.planning.simulated_audits import SimulatedAudits
 from auditor_client.planning.supposed import SupposedCounts, assumed_counts, estimated_counts
+from auditor_client.planning.table_forecasts import forecast_tables
 from auditor_client.planning.unknown_forecasts import forecast_unknown
 from shared.contract.schema import Schema
 from shared.kinds.plans import Plan
@@ -151,6 +152,7 @@ def forecast(
             each,
             lambda put: _audits(put, supports, None, False, each),
         ),
+        tables=forecast_tables(question) if reading.has_intervals else (),
         looks=() if reading.looks is None else tuple(expected(question.at(nano)) for nano in reading.looks.amounts),
     )
 

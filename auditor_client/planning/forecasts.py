@@ -121,6 +121,26 @@ class JoinedForecast:
 
 
 @dataclass(frozen=True, slots=True)
+class TableForecast:
+    """The noise on a group's count in one table.
+
+    Attributes:
+        sensitive: The columns of the table.
+        together: Its standard deviation from the one answer, in people.
+        separate: The same from an audit of this table alone, where the audits of all tables share the loss equally.
+    """
+
+    sensitive: tuple[str, ...]
+    together: float
+    separate: float
+
+    @property
+    def times(self) -> float:
+        """The first divided by the second."""
+        return self.together / self.separate
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownForecast:
     """The forecast of an audit if the group of a share of the people were unknown.
 
@@ -181,6 +201,7 @@ class Forecast:
         unknown: By how many people's group is unknown, ascending; empty where nobody's can be.
         misreported: Corrected for misreported groups at this and at larger ε, ascending; empty without a study. All
             else is then of the groups as they are recorded.
+        tables: Of every table that the answer has, those by one column first; empty where it has one.
         looks: Of each look, ascending, where it is asked until decided; all else is then of the last one.
     """
 
@@ -200,6 +221,7 @@ class Forecast:
     chain: tuple[StepForecast, ...] = ()
     unknown: tuple[UnknownForecast, ...] = ()
     misreported: tuple[MisreportedForecast, ...] = ()
+    tables: tuple[TableForecast, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from auditor_client.report.rule_tree import TreeNode, rule_tree
 from auditor_client.report.score_pictures import ImpactRow, ScoreData, impact_row, score_data
 from auditor_client.report.strata_data import StrataData, strata_data
 from auditor_client.report.subject import Subject, rehearsed_model_words, subject
+from auditor_client.report.table_data import TablesData, tables_data
 from auditor_client.report.widths import WidthCurve, remaining_curve
 from auditor_client.text import amounts_words, loss_words
 from shared.contract.metadata import DatasetMetadata
@@ -84,6 +85,7 @@ class AuditData:
     direct_use: str
     shared: bool
     sections: tuple[MetricSection, ...]
+    tables: TablesData | None
     strata: StrataData | None
     chain: ChainData | None
     impact: tuple[tuple[str, tuple[ImpactRow, ...]], ...]
@@ -134,6 +136,7 @@ def audit_data(finding: Finding) -> AuditData:
         direct_use=direct_use_words(finding),
         shared=finding.stored.second is not None,
         sections=tuple(metric_section(finding, metric) for metric in finding.metrics),
+        tables=tables_data(finding),
         strata=strata_data(finding),
         chain=chain_data(finding),
         impact=tuple(

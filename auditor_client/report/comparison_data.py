@@ -1,6 +1,6 @@
 """Two audits side by side, as data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Final
@@ -36,7 +36,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonData:
-    """Everything that is shown of a comparison."""
+    """Everything that is shown of a comparison; `tables` are the headlines by fewer sensitive columns."""
 
     headline: str
     change: str
@@ -50,6 +50,7 @@ class ComparisonData:
     figures: tuple[ChangeRow, ...]
     notes: tuple[str, ...]
     cost: str
+    tables: tuple[str, ...] = ()
 
 
 _CHANGES: Final[Mapping[Change, str]] = {
@@ -78,9 +79,14 @@ _OPEN_DIFFERENCE: Final = sentence(
 )
 _ONE_FIGURE: Final = sentence("Only {title} was compared: accuracy and other figures may have changed either way.")
 
+Tables = Sequence[tuple[Finding, Finding, Comparison]]
+"""The audits and what changed, by fewer sensitive columns."""
 
-def comparison_data(first: Finding, second: Finding, metric: str, change: Comparison) -> ComparisonData:
-    """Everything that is to be shown of a comparison."""
+
+def comparison_data(
+    first: Finding, second: Finding, metric: str, change: Comparison, tables: Tables = ()
+) -> ComparisonData:
+    """Everything that is to be shown of a comparison; `tables` are the same by fewer sensitive columns."""
     axis = LinearAxis.around_zero([change.ratio.low, change.ratio.high])
     of_ratio = _row(ratio_title(metric), "ratio", change, ratio)
     of_difference = _row(
@@ -106,6 +112,7 @@ def comparison_data(first: Finding, second: Finding, metric: str, change: Compar
             *_joint(first, second),
         ),
         cost=_cost(first, second),
+        tables=tuple(comparison_data(before, after, metric, changed).headline for before, after, changed in tables),
     )
 
 

@@ -1,4 +1,4 @@
-"""Audits over time, as data: one row for each audit and metric."""
+"""Audits over time, as data: one row for each audit, table by fewer sensitive columns, and metric."""
 
 import math
 from collections.abc import Sequence
@@ -91,11 +91,12 @@ def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Seq
     rows: list[HistoryRow] = []
     listed_already: set[str] = set()
     for finding in findings:
-        for metric, estimate in finding.estimates.items():
-            again = finding.release.id in listed_already
-            cost = said("the same answer") if again else _cost(finding.release)
-            rows.append(_row(finding, metric, estimate, cost))
-            listed_already.add(finding.release.id)
+        for table in (finding, *finding.tables.values()):
+            for metric, estimate in table.estimates.items():
+                again = finding.release.id in listed_already
+                cost = said("the same answer") if again else _cost(finding.release)
+                rows.append(_row(table, metric, estimate, cost))
+                listed_already.add(finding.release.id)
     trained = []
     for note, answer in trainings:
         again = answer.release.id in listed_already

@@ -26,11 +26,11 @@ from auditor_client.report.watch_data import watch_document
 from auditor_client.report.watch_gaps import KeptWatch
 from shared.kinds.trainings import TrainingRelease
 
-FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4", "pafer-audit/5")
+FORMATS: Final = ("pafer-audit/2", "pafer-audit/3", "pafer-audit/4", "pafer-audit/5", "pafer-audit/6")
 """Of documents of audits. The third has the reading, and for each metric its threshold and both verdicts: before it
 every metric had the verdict and the threshold of the first. The fourth says of every estimate whether it is known, and
 of every metric which groups it is about, with the figures about other groups. The fifth says which outcome the figures
-count."""
+count. The sixth has the tables by fewer sensitive columns."""
 FORMAT: Final = FORMATS[-1]
 _FIGURES: Final = ("ratio", "difference", "population_ratio", "population_difference")
 _OF_WHOM: Final = ("rule", "left_out")
@@ -56,9 +56,8 @@ def audit_document(finding: Finding, form: str = FORMAT) -> dict[str, Any]:
         **({} if finding.intervention is None else {"intervention": finding.intervention}),
         **({} if form == FORMATS[0] else {"reading": finding.reading.model_dump(mode="json")}),
         "metrics": {metric: estimate_document(estimate, form) for metric, estimate in finding.estimates.items()},
-        **_scores(finding, form),
-        **_strata(finding, form),
-        **({} if finding.chain is None else {"chain": _json(finding.chain, form)}),
+        **_parts(finding, form),
+        **_tables(finding, form),
         "attribution": attribution,
         "attribution_refused": refused,
         "dataset": release.dataset,
@@ -157,6 +156,29 @@ def _study(question: Question) -> dict[str, Any]:
         for recorded, number in zip(question.groups, row, strict=True)
     ]
     return {"misreported": {"source": study.source, "groups": people}}
+
+
+def _parts(finding: Finding, form: str) -> dict[str, Any]:
+    """Return the figures of a score's bands, of strata and of a chain; left out of audits without them."""
+    chain = {} if finding.chain is None else {"chain": _json(finding.chain, form)}
+    return {**_scores(finding, form), **_strata(finding, form), **chain}
+
+
+def _tables(finding: Finding, form: str) -> dict[str, Any]:
+    """Return the figures by fewer sensitive columns; left out by one column, as in earlier documents."""
+    if form in FORMATS[:4] or not finding.tables:
+        return {}
+    return {"tables": [_table(table, form) for table in finding.tables.values()]}
+
+
+def _table(table: Finding, form: str) -> dict[str, Any]:
+    return {
+        "sensitive": list(table.plan.sensitive),
+        "verdict": table.verdict.value,
+        "finding": headlines.headline(table),
+        "metrics": {metric: estimate_document(estimate, form) for metric, estimate in table.estimates.items()},
+        **_parts(table, form),
+    }
 
 
 def _scores(finding: Finding, form: str) -> dict[str, Any]:
@@ -259,12 +281,27 @@ def _unknown_document(unknown: UnknownFigures, form: str) -> dict[str, Any]:
     }
 
 
-def comparison_document(first: Finding, second: Finding, metric: str, change: Comparison) -> dict[str, Any]:
-    """A comparison as JSON values, with both audits whole."""
+def comparison_document(
+    first: Finding,
+    second: Finding,
+    metric: str,
+    change: Comparison,
+    tables: Sequence[tuple[Finding, Finding, Comparison]] = (),
+) -> dict[str, Any]:
+    """A comparison as JSON values, with both audits whole; `tables` are the same by fewer sensitive columns."""
+    of_tables = [
+        {
+            "sensitive": list(table.plan.sensitive),
+            "change": changed.change.value,
+            **_members(changed, FORMAT, *_FIGURES, "notes"),
+        }
+        for table, _, changed in tables
+    ]
     return {
         "metric": metric,
         "change": change.change.value,
         **_members(change, FORMAT, *_FIGURES, "notes"),
+        **({"tables": of_tables} if of_tables else {}),
         "first": audit_document(first),
         "second": audit_document(second),
     }
@@ -317,6 +354,7 @@ def history_document(
                 "charge": finding.release.charge.document(),
                 **({} if finding.look is None else {"look": finding.look}),
                 "metrics": {name: estimate_document(estimate) for name, estimate in finding.estimates.items()},
+                **_tables(finding, FORMAT),
             }
             for finding in findings
         ],

@@ -18,6 +18,7 @@ from auditor_client.planning.forecasts import (
     MisreportedForecast,
     StepForecast,
     StrataForecast,
+    TableForecast,
     UnknownForecast,
 )
 from auditor_client.report.axes import interval_text
@@ -62,6 +63,10 @@ _LOOKS: Final = sentence(
     "Interim looks until the verdict is decided. Each look has a level of {each}, so that all hold together at "
     "{level}. The last look costs the most. If the assumption is right, at least this many of 100 audits would be "
     "decided by each look:"
+)
+_TABLES: Final = sentence(
+    "The same charge covers {number} tables. This compares the noise on a count with that of {number} separate audits "
+    "that share the charge equally (standard deviation, in people):"
 )
 _STRATA: Final = sentence(
     "The same charge covers {number} values of {column}. For one value with {people} people, the interval is "
@@ -139,13 +144,23 @@ class MisreportedForecastRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TableForecastRow:
+    """The noise on a count in one table: of the one answer, of an audit of it alone, and how they compare."""
+
+    table: str
+    together: str
+    separate: str
+    times: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanData:
     """Everything that is shown of a plan.
 
     `supposed` says what is not known of the people and what difference that makes; it is empty if their number is.
     `strata` says what comparing within strata gives and costs; it is empty without any. `joined` says what the answer
     would give together with kept ones; it is empty where it is to be read by itself. `looks` are empty where one answer
-    is meant.
+    is meant, and `tables` where it has one table.
     """
 
     supposed: str
@@ -162,6 +177,8 @@ class PlanData:
     unknown: tuple[UnknownForecastRow, ...]
     misreported: tuple[MisreportedForecastRow, ...]
     steps: tuple[StepForecastRow, ...]
+    tables_title: str
+    tables: tuple[TableForecastRow, ...]
     looks_title: str
     looks: tuple[LookRow, ...]
     chances_title: str
@@ -227,6 +244,8 @@ def plan_data(
         unknown=tuple(_unknown_row(row, adverse=adverse) for row in forecast.unknown),
         misreported=tuple(map(_misreported_row, forecast.misreported)),
         steps=tuple(_step_row(*row) for row in zip(stage_names(question), forecast.chain, strict=False)),
+        tables_title=said(_TABLES, number=len(forecast.tables)) if forecast.tables else "",
+        tables=tuple(_table_row(question, row) for row in forecast.tables),
         looks_title=_looks_title(forecast.reading),
         looks=tuple(_look_rows(forecast)),
         chances_title=_chances_title(forecast),
@@ -283,6 +302,15 @@ def _step_row(name: str, step: StepForecast) -> StepForecastRow:
         said("{low} to {high}", low=ratio(step.ratio_low), high=ratio(step.ratio_high))
         if step.bounded > _MOSTLY
         else said("cannot tell"),
+    )
+
+
+def _table_row(question: Question, row: TableForecast) -> TableForecastRow:
+    return TableForecastRow(
+        said("By {columns}", columns=listed(question.words.columns(row.sensitive))),
+        figure(row.together, 1, "decimal"),
+        figure(row.separate, 1, "decimal"),
+        figure(row.times, 2, "decimal"),
     )
 
 

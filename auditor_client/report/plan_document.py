@@ -11,6 +11,7 @@ from shared.kinds.plans import Quote
 
 _UNKNOWN: Final = ("share", "ratio", "decided")
 _CHANCE: Final = ("ratio", "meets", "fails", "undecided", "simulated")
+_TABLE: Final = ("sensitive", "together", "separate", "times")
 _STEP: Final = ("stage", "passing", "rate_width", "ratio_low", "ratio_high", "bounded")
 
 
@@ -51,6 +52,7 @@ def plan_document(
         **({"chain": [figures_document(step, *_STEP) for step in forecast.chain]} if forecast.chain else {}),
         **({"unknown": [figures_document(row, *_UNKNOWN) for row in forecast.unknown]} if forecast.unknown else {}),
         **_misreported_forecast(forecast),
+        **({"tables": [figures_document(row, *_TABLE) for row in forecast.tables]} if forecast.tables else {}),
         **_joined_forecast(forecast),
         "other_people": [
             {"people": people, **_expected(expected)} for people, expected in (forecast.other_people or {}).items()

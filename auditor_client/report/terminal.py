@@ -10,6 +10,7 @@ from auditor_client.report.plan_data import PlanData
 from auditor_client.report.rule_bars import RuleBars
 from auditor_client.report.score_pictures import ScoreData
 from auditor_client.report.strata_data import StrataData
+from auditor_client.report.table_data import TablesData
 from auditor_client.report.trained_scores_data import ScoreTable
 from auditor_client.report.training_data import LeafLine, TrainingData
 from auditor_client.rule_words import Condition
@@ -32,6 +33,8 @@ def audit_lines(report: AuditData) -> list[str]:
         lines.append(report.looks)
     for section in report.sections:
         lines += _section_lines(section, report.level, titled=len(report.sections) > 1)
+    if report.tables is not None:
+        lines += _table_lines(report.tables)
     if report.strata is not None:
         lines += _strata_lines(report.strata)
     if report.chain is not None:
@@ -79,6 +82,15 @@ def _section_lines(section: MetricSection, level: str, *, titled: bool) -> list[
         f"difference {row.difference} points ({row.difference_interval})"
         for row in section.comparisons
     ]
+
+
+def _table_lines(data: TablesData) -> list[str]:
+    lines = ["", *data.words]
+    for table in data.tables:
+        lines += ["", f"{table.title}: {table.heading}", *table.outcomes, *table.within]
+        for section in table.sections:
+            lines += _section_lines(section, table.level, titled=len(table.sections) > 1)
+    return lines
 
 
 def _strata_lines(data: StrataData) -> list[str]:
@@ -196,6 +208,12 @@ def plan_lines(plan: PlanData) -> list[str]:
             f"{'  (given)' if row.given else ''}"
             for row in plan.knowing
         ]
+    if plan.tables:
+        width = max(len(row.table) for row in plan.tables)
+        lines += ["", plan.tables_title]
+        lines += [
+            f"  {row.table:<{width}}  {row.together:>7} instead of {row.separate}: {row.times}" for row in plan.tables
+        ]
     if plan.looks:
         looks = [("look", "costs", "in all", "interval", "decided")]
         looks += [(str(row.number), row.step, row.together, row.width, row.decided) for row in plan.looks]
@@ -214,7 +232,8 @@ def comparison_lines(comparison: ComparisonData) -> list[str]:
     for row in comparison.figures:
         interval = f"  ({comparison.level}: {row.interval})" if row.interval else ""
         lines.append(f"  {row.name}: first {row.first}, second {row.second}, change {row.change}{interval}")
-    return [*lines, "", *(f"{fact.term}: {fact.text}" for fact in comparison.facts), *comparison.notes]
+    facts = (f"{fact.term}: {fact.text}" for fact in comparison.facts)
+    return [*lines, *comparison.tables, "", *facts, *comparison.notes]
 
 
 def history_lines(history: HistoryData) -> list[str]:

@@ -6,6 +6,7 @@ from checks.planted_bugs.bug import Bug, Edit
 
 _TESTS: Final = "tests/unit/auditor_client/test_joint_ends.py"
 _REPORTS: Final = "tests/unit/auditor_client/test_report.py"
+_TABLES: Final = "tests/unit/auditor_client/test_coarser.py"
 _AGAIN: Final = "tests/integration/test_audits_over_time.py"
 
 FIGURE_BUGS: Final = (
@@ -92,5 +93,53 @@ FIGURE_BUGS: Final = (
             ),
         ),
         ("tests/integration/test_decisions_the_other_way_round.py",),
+    ),
+    Bug(
+        "a table by fewer columns is drawn from its own added counts, apart from the others",
+        (
+            Edit(
+                "auditor_client/estimation/draws.py",
+                "posterior_draws",
+                "if totals.finer is not None:",
+                "if totals.finer is not None and not isinstance(totals, CountedTotals):",
+            ),
+        ),
+        (f"{_TABLES}::test_a_table_s_shares_are_the_sums_of_the_joint_draws",),
+    ),
+    Bug(
+        "a table by fewer columns has the groups of the other column",
+        (
+            Edit(
+                "auditor_client/findings/coarser.py",
+                "members_of",
+                "indices = [sensitive.index(name) for name in columns]",
+                "indices = [len(sensitive) - 1 - sensitive.index(name) for name in columns]",
+            ),
+        ),
+        (_TABLES,),
+    ),
+    Bug(
+        "intervals of a table rest on the priors of its many empty groups alone",
+        (
+            Edit(
+                "auditor_client/estimation/hulls.py",
+                "_hull",
+                "return value.hull(other)",
+                "return value",
+            ),
+        ),
+        (f"{_TABLES}::test_an_interval_of_a_table_holds_what_the_added_counts_say_alone",),
+    ),
+    Bug(
+        "the page of an audit has one verdict for all of its tables",
+        (
+            Edit(
+                "auditor_client/report/table_data.py",
+                "tables_data",
+                "map(_table, finding.tables.values())",
+                "(_table(finding) for _ in finding.tables)",
+            ),
+        ),
+        ("tests/integration/test_every_table.py::test_the_sentences_of_each_table_are_true_of_its_figures",),
     ),
 )

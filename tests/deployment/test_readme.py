@@ -78,7 +78,8 @@ def test_the_readmes_commands_lead_to_a_report(tmp_path: Path) -> None:
     assert "fails the four-fifths rule" in said
     assert "<html" in (tmp_path / "report.html").read_text()
     assert program.returncode == 0, found
-    assert re.fullmatch(r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] fails\n", found)
+    ratio = r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]"
+    assert re.fullmatch(rf"{ratio} fails\n{ratio} {ratio}\n", found)
     assert '"spent": {"epsilon": "0.1"' in left
     assert (console.status, console.path) == (200, "/console")
     assert open_to_others == []

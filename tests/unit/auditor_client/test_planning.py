@@ -22,9 +22,11 @@ from auditor_client.planning.forecasting import (
     smallest_epsilon,
 )
 from auditor_client.planning.forecasts import Expectation, Forecast
+from auditor_client.planning.table_forecasts import forecast_tables
 from auditor_client.report.widths import planned_curve
 from shared.contract.rules import Cell
 from shared.contract.schema import Column
+from shared.privacy.charges import AccountTerms
 from testing.invented.questions import FOUR_LEAVES, question
 from testing.registers import LOANS
 
@@ -345,3 +347,23 @@ def test_nothing_kept_is_said() -> None:
     assert found is not None
     assert (found.kept, found.now) == (0, None)
     assert found.then.width == pytest.approx(expectation(question(epsilon="0.1")).width, rel=0.05)
+
+
+@pytest.mark.parametrize(("loss", "larger"), [({"epsilon": "0.9"}, 3.0), ({"rho": "0.01"}, 3**0.5)])
+def test_a_plan_compares_every_table_with_separate_audits(loss: dict[str, str], larger: float) -> None:
+    """A count by fewer columns adds up those of its finer groups; each of three audits has a third of the loss."""
+    in_rho = "rho" in loss
+    account = AccountTerms("zcdp", 1_000) if in_rho else None
+    dataset = LOANS.model_copy(update={"account": account, "mechanisms": ("laplace", "gaussian")})
+    losses: dict[str, Any] = {"epsilon": None, **loss}
+    mechanism = "gaussian" if in_rho else "laplace"
+    asked = question(sensitive=["sex", "origin"], dataset=dataset, mechanism=mechanism, **losses)
+    sexes, origins = (asked.schema.group_count([name]) for name in ("sex", "origin"))
+
+    by_sex, by_origin, by_both = forecast_tables(asked)
+
+    assert [row.sensitive for row in (by_sex, by_origin, by_both)] == [("sex",), ("origin",), ("sex", "origin")]
+    assert by_both.times == pytest.approx(1 / larger, rel=0.01)
+    assert by_sex.times == pytest.approx(origins**0.5 / larger, rel=0.01)
+    assert by_origin.times == pytest.approx(sexes**0.5 / larger, rel=0.01)
+    assert forecast_tables(question(sensitive=["sex"])) == ()

@@ -53,7 +53,7 @@ def test_a_file_has_a_row_for_each_group(tmp_path: Path) -> None:
 
     assert found.people == ((90, 110), (7, None), (0, 80), (12, 12))
     assert found.bounds.least == (90, 7, 0, 12)
-    by_sex, by_other = (found.merged(BOTH, column) for column in (0, 1))
+    by_sex, by_other = (found.merged(BOTH, [column]) for column in (0, 1))
     assert by_sex is not None
     assert by_other is not None
     assert by_sex.people == ((97, None), (12, 92))
