@@ -24,9 +24,16 @@ COLUMN_TYPES: Final = get_args(ColumnType)
 """What values can be."""
 
 
-class OnHand(BaseModel):
-    """What the auditor has already; none of it is sent.
+def _text(value: Any) -> Any:
+    """A whole number as its text: a block of an integer column."""
+    block = value.item() if hasattr(value, "item") else value
+    return str(block) if isinstance(block, int) and not isinstance(block, bool) else block
 
+
+class OnHand(BaseModel):
+    """What the auditor names or has, and what becomes of the request with it.
+
+    `block` restricts the request to one block of people, as a condition of `where`. Nothing else of this is sent.
     `supports` are how many people of the auditor's own data each cell applies to, by the cell's id; `supports_from`
     those data instead, a DataFrame or a file, and `bands` into how many bands they cut a score. `group_totals` are
     how many people each group has, as `asking.totals_table` reads them, and `totals_source` says where from.
@@ -37,6 +44,11 @@ class OnHand(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    block: Annotated[str | None, BeforeValidator(_text)] = Field(
+        default=None,
+        description="Only the people of this block, where the dataset declares blocks of people: 2026-11. No other "
+        "block is charged.",
+    )
     supports: dict[str, int] | None = None
     supports_from: Any = Field(
         default=None,

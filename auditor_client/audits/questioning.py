@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from auditor_client.asking.bands import score_of
+from auditor_client.asking.blocks import within_block
 from auditor_client.asking.choice import choose_strategy, counted, rules_from
 from auditor_client.asking.mechanisms import settled
 from auditor_client.asking.question import Question, question_of
@@ -79,7 +80,7 @@ class Questioning:
             ModelRefused: The model cannot be read exactly.
             QuestionRefused: What is asked does not fit the dataset or the auditor's own data.
         """
-        request = settled(asking.request, description)
+        request = settled(within_block(asking.request, asking.own.block, description), description)
         self._on_step("Making the plan" if model is None else "Reading the model")
         columns = OwnColumns(auditor, self._linked.of(description.name))
         read = _read(model, description, request, columns, beside)

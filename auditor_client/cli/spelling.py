@@ -54,7 +54,7 @@ SPELLED: Final[Mapping[str, Flag]] = {
     **dict.fromkeys(FILES, Flag(kind=Path)),
     "sensitive": Flag(completed=sensitive_columns),
     "metrics": Flag("--metric", completed=CHOICES["metrics"]),
-    "where": Flag(split=False, panel=AUDITED),
+    **dict.fromkeys(("where", "block"), Flag(split=False, panel=AUDITED)),
     "version": Flag("--records-version", panel=AUDITED),
     **dict.fromkeys(
         ("decision", "chain", "favourable", "above", "label", "columns", "intervention"), Flag(panel=AUDITED)

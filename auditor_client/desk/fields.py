@@ -37,6 +37,7 @@ LABELS: Final[Mapping[str, str]] = {
     "level": "Level of the intervals", "joint": "All intervals together", "judged": "Least size of a judged group",
     "unknown": "People of unknown group", "unknown_odds": "Largest factor in odds of the unknown",
     "edition": "Edition of the estimator", "supports_from": "Your own data about the same people",
+    "block": "Block of people",
     "bands": "Bands of a score", "group_totals": "Public totals of the groups", "totals_source": "Where they are from",
     "misreported": "Study of misreported groups", "misreported_source": "Where the study is from",
     "reuse": "Use kept answers", "join": "Join kept answers", "model_name": "Name of the model",
@@ -68,7 +69,7 @@ _HINTS: Final[Mapping[str, str]] = {
 """What people read of a field of whose flag another text is right."""
 _APART: Final = ("sensitive", "epsilon", "metrics", "decision", "chain", "assumption", "features")
 """Fields that the page shows in its own way."""
-_FIRST: Final = ("favourable", "intervention", "people", "where", "by", "strategy", "mechanism")
+_FIRST: Final = ("favourable", "intervention", "people", "block", "where", "by", "strategy", "mechanism")
 """Fields that are asked first; the others stand in sections that are folded."""
 _OF_LEARNERS: Final[Mapping[str, Sequence[str]]] = {
     "A tree": ("depth", "splits", "groups"),
@@ -112,9 +113,10 @@ def label_of(name: str) -> str:
 
 
 def first_fields(dataset: DatasetDescription) -> tuple[FormField, ...]:
-    """The fields of a question that are asked first."""
-    described = {name: info for kind in (AuditRequest, Assumption) for name, info in kind.model_fields.items()}
-    return tuple(_field(name, described[name], dataset) for name in _FIRST)
+    """The fields of a question that are asked first; a block where the dataset declares blocks of people."""
+    described = {name: info for kind in (AuditRequest, Assumption, OnHand) for name, info in kind.model_fields.items()}
+    names = _FIRST if dataset.blocks is not None else tuple(name for name in _FIRST if name != "block")
+    return tuple(_field(name, described[name], dataset) for name in names)
 
 
 def sections(dataset: DatasetDescription) -> Mapping[str, tuple[FormField, ...]]:

@@ -86,6 +86,13 @@ _FIT_OTHERWISE: Final = {
 _APPROVED_FIRST: Final = sentence(
     "A budget officer of the holder must approve it before it is answered. Nothing is charged until then."
 )
+_SOME_BLOCKS: Final = sentence(
+    "Charged to {number} of {all} blocks. The budget of the other blocks stays whole; an audit of everybody would be "
+    "charged to all {all}."
+)
+_EVERY_BLOCK: Final = sentence(
+    "Charged to all {all} blocks. An audit of one block (--block) leaves the budget of the others whole."
+)
 _SUPPOSES: Final = sentence("This assumes {assumption}.")
 _OWN_DATA: Final = sentence("This assumes {assumption}; the numbers of people come from your own data.")
 _ADVERSE_RATES: Final = sentence("The compared rates are those of {adverse}.")
@@ -211,6 +218,7 @@ def plan_data(
         enough=enough,
         facts=(
             Fact(said("Cost at most") if forecast.looks else said("Cost"), _price(quote, budget)),
+            *_blocks(question, quote),
             *([Fact(said("Approval"), said(_APPROVED_FIRST))] if question.dataset.approval is not None else []),
             *([] if capacity is None else [Fact(said("Audits of this width"), _fitting(capacity))]),
             *subject_facts(question, about),
@@ -323,6 +331,18 @@ def _price(quote: Quote, budget: Budget) -> str:
             charge=loss_words(quote.charge), blocks=quote.blocks.words, left=loss_words(budget.left),
         )  # fmt: skip
     return said("{charge}; {left} is left", charge=charge_words(quote), left=loss_words(budget.left))
+
+
+def _blocks(question: Question, quote: Quote) -> tuple[Fact, ...]:
+    """Return how many blocks of people are charged, where there are blocks and some are."""
+    domain = question.dataset.table.block_domain
+    if domain is None or quote.blocks is None or not quote.blocks.charged:
+        return ()
+    charged = sum(each.blocks for each in quote.blocks.charged)
+    words = said(
+        _EVERY_BLOCK if charged == domain.count else _SOME_BLOCKS, number=whole(charged), all=whole(domain.count)
+    )
+    return (Fact(said("Blocks of people"), words),)
 
 
 def _counted(noise: Noise, quote: Quote) -> Noise:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from auditor_client import Auditor
-from auditor_client.errors import BudgetExhausted
+from auditor_client.errors import BudgetExhausted, QuestionRefused
 from auditor_client.tables import budget_table
 from holder_service.services.running.backup import back_up
+from shared.contract.rules import Predicate
 from testing.console_visitors import visitor
 from testing.holders import TestedHolder
 
@@ -360,6 +361,52 @@ def test_a_client_asks_about_one_month_after_the_other(sqlite_holder: TestedHold
     assert second.release.charge.epsilon_nano == 10**9
     assert "at most ε = 1 about people of month 2026-02; ε = 1 is left there" in planned.view.text
     assert "about people of month" not in nobody.view.text
+
+
+def test_a_block_restricts_every_cell_and_saves_the_others(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
+    holder = opened(sqlite_holder)
+    asked: dict[str, Any] = {"favourable": "true", "sensitive": ["sex"], "decision": "granted", "epsilon": "0.4"}
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
+        planned = auditor.plan(None, "loans", block="2026-02", people=100, **asked)
+        everybody = auditor.plan(None, "loans", people=100, **asked)
+        result = auditor.audit(None, "loans", block="2026-02", **asked)
+        same = auditor.audit(None, "loans", where="month = 2026-02", **asked)
+        with pytest.raises(QuestionRefused, match="'2025-12' is no block of column 'month'") as unknown:
+            auditor.audit(None, "loans", block="2025-12", **asked)
+
+    month = Predicate(column="month", op="eq", value="2026-02")
+    assert all(month in rule.all_of for batch in result.plan.batches for cell in batch.cells for rule in cell.any_of)
+    assert result.release.blocks is not None
+    assert [(one.first, one.last) for one in result.release.blocks.charged] == [("2026-02", "2026-02")]
+    assert same.release.id == result.release.id
+    assert "2026-01" in str(unknown.value)
+    assert "Charged to 1 of 36 blocks. The budget of the other blocks stays whole" in planned.view.text
+    assert "Charged to all 36 blocks. An audit of one block (--block)" in everybody.view.text
+
+
+def test_an_integer_block_is_named_by_its_number(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
+    month = {"name": "month", "type": "integer", "minimum": 1, "maximum": 12}
+    people = b"id,month,granted,sex\n" + b"".join(b"p%d,%d,true,Female\n" % (one, one) for one in range(1, 13))
+    holder = opened(sqlite_holder, load=False, columns=[month, *DECLARATION["columns"][1:]])
+    assert holder.load(people, "loans").status_code == 200
+    asked: dict[str, Any] = {"favourable": "true", "sensitive": ["sex"], "decision": "granted", "epsilon": "0.4"}
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as auditor:
+        result = auditor.audit(None, "loans", block=3, **asked)
+        for block in ("13", "0", "-3", "march", "3.0"):
+            with pytest.raises(QuestionRefused, match="only 1 to 12"):
+                auditor.plan(None, "loans", block=block, people=100, **asked)
+
+    assert result.release.blocks is not None
+    assert [one.first for one in result.release.blocks.charged] == [3]
+
+
+def test_a_dataset_without_blocks_refuses_one(sqlite_holder: TestedHolder, tmp_path: Path) -> None:
+    holder = opened(sqlite_holder, blocks=None)
+    with (
+        Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as auditor,
+        pytest.raises(QuestionRefused, match="does not declare blocks of people"),
+    ):
+        auditor.audit(None, "loans", ["sex"], "0.4", decision="granted", favourable="true", block="2026-02")
 
 
 def test_aggregate_tables_have_blocks_by_the_administrators_word(sqlite_holder: TestedHolder) -> None:

@@ -35,6 +35,7 @@ from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import About
 from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
 from auditor_client.settings import AuditorSettings
+from shared.contract.blocks import Blocks
 from testing.registers import LOANS, REGISTER
 
 PORT: Final = 8811
@@ -179,7 +180,8 @@ def test_files_are_private_and_keep_no_path(asked: AskedDesk) -> None:
 
 def test_what_an_audit_can_be_asked_the_desk_can_be_asked() -> None:
     """Every flag of `auditor audit` is a field of the form, or one that the page shows in its own way."""
-    fields = [*first_fields(REGISTER), *(one for section in sections(REGISTER).values() for one in section)]
+    with_blocks = REGISTER.model_copy(update={"blocks": Blocks(column="education")})
+    fields = [*first_fields(with_blocks), *(one for section in sections(with_blocks).values() for one in section)]
     names = [one.name for one in fields]
     apart = {"sensitive", "epsilon", "metrics", "decision", "chain"}
     flags = {
@@ -191,6 +193,7 @@ def test_what_an_audit_can_be_asked_the_desk_can_be_asked() -> None:
 
     assert len(set(names)) == len(names)
     assert set(names) | apart == flags
+    assert {one.name for one in first_fields(with_blocks)} - {one.name for one in first_fields(REGISTER)} == {"block"}
     assert {name for kind in KINDS for name in kind.model_fields} <= {
         name for kind in PANELS for name in kind.model_fields
     }
