@@ -6,7 +6,6 @@ has to approve the question first; 130 after an interruption. The key comes from
 a flag: arguments can be seen by everybody on the machine.
 """
 
-from importlib.metadata import version
 from typing import Annotated, Final
 
 import typer
@@ -123,6 +122,8 @@ __all__ = ["app"]
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 - help does without
+
         typer.echo(f"auditor {version('pafer')}")
         raise typer.Exit
 
@@ -134,7 +135,3 @@ def before_every_command(
     ] = False,
 ) -> None:
     """Take the flags that no command has."""
-    from auditor_client.cli.output import show_step  # noqa: PLC0415 - help does without
-    from auditor_client.exchange.calls import report_retries  # noqa: PLC0415
-
-    report_retries(show_step)

@@ -14,7 +14,7 @@ from auditor_client.exchange.holder import HolderClient
 from auditor_client.exchange.sessions import shown_by
 from auditor_client.settings import load_settings
 from shared.contract.datasets import DatasetDescription
-from shared.wire.flags import completed
+from shared.wire.described_commands import completed
 
 _BRIEF: Final = CallLimits(connect_s=1.0, attempt_s=2.0, total_s=2.0, attempts=1)
 

@@ -17,6 +17,7 @@ from auditor_client.auditor import Auditor
 from auditor_client.cli.options import Connection, Output
 from auditor_client.cli.spelling import in_flags
 from auditor_client.errors import ApprovalAwaited, AuditorError, SettingsRefused
+from auditor_client.exchange.calls import report_retries
 from auditor_client.report.view import Shown
 from auditor_client.settings import load_settings
 from auditor_client.text import readable
@@ -29,6 +30,7 @@ _progress = Console(stderr=True)
 @contextmanager
 def an_auditor(connection: Connection) -> Iterator[Auditor]:
     """An auditor for one command."""
+    report_retries(show_step)
     with (
         clear_errors(),
         Auditor.from_settings(

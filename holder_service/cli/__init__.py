@@ -6,7 +6,6 @@ may read the holder's home may run them.
 """
 
 import logging
-from importlib.metadata import version
 from typing import Annotated, Final
 
 import typer
@@ -34,6 +33,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"holder {version('pafer')}")
         raise typer.Exit
 

@@ -1,6 +1,7 @@
 """Commands whose modules are imported when they are called, so that help, typos and completion start at once.
 
-A list of commands shows names and a sentence each. Both are read from the text of a module, without running it.
+A list of commands shows names and a sentence each. Both are read from the text of a module, without running it. The
+flags of a command are read from the description of its package.
 Only command lines import this module, which needs typer.
 """
 
@@ -16,6 +17,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
+
+from shared.wire.described_commands import described_command, descriptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,32 @@ class Deferred:
         """What the command does, from the text of its module."""
         return _texts(self.module)[self.attribute]
 
+    @property
+    def function(self) -> Any:
+        """The function, or the `typer.Typer`. Imports the module."""
+        return getattr(import_module(self.module), self.attribute)
+
+    def command(self) -> Any:
+        """Return a command with the described flags, which imports the module when it runs.
+
+        A group has the commands that its module's text adds to it. A command without a description is imported.
+        """
+        parameters = descriptions(self.module.rpartition(".")[0]).get(f"{self.module}:{self.attribute}")
+        if parameters is not None:
+            return described_command(
+                parameters, self.load, name=self.name, help_text=self.help, panel=self.panel, epilog=self.epilog
+            )
+        parts = tuple(commands_of(self.module, typer_name=self.attribute))
+        if not parts:
+            return self.load()
+        group = typer.Typer(no_args_is_help=True, help=self.help, cls=deferring(*parts))
+        parent = typer.Typer()
+        parent.add_typer(group, name=self.name, rich_help_panel=self.panel)
+        return get_group(parent).commands[self.name]
+
     def load(self) -> Any:
         """Import the module and return typer's command or group."""
-        written = getattr(import_module(self.module), self.attribute)
+        written = self.function
         parent = typer.Typer()
         if isinstance(written, typer.Typer):
             parent.add_typer(written, name=self.name, rich_help_panel=self.panel)
@@ -57,7 +83,7 @@ class _Listed(TyperCommand):
 
     def __init__(self, command: Deferred) -> None:
         super().__init__(command.name, help=command.help, rich_help_panel=command.panel)
-        self.load = command.load
+        self.deferred = command
 
 
 def deferring(*commands: Deferred) -> type[TyperGroup]:
@@ -66,7 +92,7 @@ def deferring(*commands: Deferred) -> type[TyperGroup]:
     class Group(TyperGroup):
         def __init__(self, **given: Any) -> None:
             super().__init__(**given)
-            self.commands.update({one.name: _Listed(one) for one in commands})
+            self.commands.update({command.name: _Listed(command) for command in commands})
             self.listing = False
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -99,9 +125,14 @@ def commands_of(module: str, *, typer_name: str = "commands") -> Iterator[Deferr
                     yield Deferred(module, node.name, *(names or [node.name.replace("_", "-")]))
 
 
+def deferred_of(group: Any) -> dict[str, Deferred]:
+    """Return the deferred commands of a group, by their names."""
+    return {name: each.deferred for name, each in group.commands.items() if isinstance(each, _Listed)}
+
+
 def loaded(command: Any) -> Any:
-    """Return a command ready to be called; one that is only listed is imported."""
-    return command.load() if isinstance(command, _Listed) else command
+    """Return a command with its flags, ready to be called; also of one that is only listed."""
+    return command.deferred.command() if isinstance(command, _Listed) else command
 
 
 @cache

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from rich.markup import escape
 
+from shared.wire.described_commands import completing
 from shared.wire.field_types import described_fields, is_list, listed, plain_type
 
 
@@ -101,7 +102,11 @@ class Flags:
             help=escape(field.description or ""),  # brackets would be read as markup
             metavar=("A,B,…" if flag.split else "TEXT") if is_list(field.annotation) else None,
             rich_help_panel=flag.panel or panel,
-            autocompletion=flag.completed if callable(flag.completed) else _completion(flag.completed),
+            autocompletion=flag.completed
+            if callable(flag.completed)
+            else completing(flag.completed)
+            if flag.completed
+            else None,
         )
         if is_list(field.annotation):
             annotation: Any = list[str] if field.is_required() else list[str] | None
@@ -133,19 +138,3 @@ def _group(annotation: Any) -> tuple[type[BaseModel], tuple[str, ...]] | None:
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return None
     return kind, tuple(name for one in more if isinstance(one, Without) for name in one.names)
-
-
-def completed(incomplete: str, values: Iterable[str]) -> list[str]:
-    """The values that complete a text; behind a comma, the next of a list."""
-    before, comma, start = incomplete.rpartition(",")
-    return [f"{before}{comma}{value}" for value in values if value.startswith(start)]
-
-
-def _completion(values: Sequence[str]) -> Callable[[str], list[str]] | None:
-    if not values:
-        return None
-
-    def complete(incomplete: str) -> list[str]:
-        return completed(incomplete, values)
-
-    return complete
