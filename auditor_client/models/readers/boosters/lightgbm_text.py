@@ -204,7 +204,7 @@ def _tree(block: str, where: str, features: int) -> LightGBMTree:
     values = _numbers(members, "leaf_value", where, leaves)
     if not np.isfinite(values).all():
         raise ModelRefused(f"{where}: a leaf's value is not finite.")
-    nodes = leaves - 1
+    nodes, lists = leaves - 1, _whole(members, "num_cat", where, 0, limits.SCORE_NODES_MAX)
     if nodes == 0:
         return LightGBMTree([], [], {}, [], [], [], [], values.tolist())
     left, right = (
@@ -220,26 +220,30 @@ def _tree(block: str, where: str, features: int) -> LightGBMTree:
         raise ModelRefused(f"{where}: a decision of a kind that LightGBM does not have.")
     return LightGBMTree(
         _integers(members, "split_feature", where, nodes, high=features - 1), threshold.tolist(),
-        _bitsets(members, where, [node for node, kind in enumerate(kinds) if kind & _CATEGORICAL], threshold),
+        _bitsets(members, where, lists, [node for node, kind in enumerate(kinds) if kind & _CATEGORICAL], threshold),
         missing, [bool(kind & _DEFAULT_LEFT) for kind in kinds], left, right, values.tolist(),
     )  # fmt: skip
 
 
 def _bitsets(
-    members: dict[str, str], where: str, nodes: list[int], threshold: NDArray[np.float64]
+    members: dict[str, str], where: str, count: int, nodes: list[int], threshold: NDArray[np.float64]
 ) -> dict[int, frozenset[float]]:
-    """Of each categorical node the codes that go left: its threshold is the index of its bits."""
-    count = _whole(members, "num_cat", where, 0, limits.SCORE_NODES_MAX)
-    if not nodes:
+    """Return of each categorical node the codes that go left: its threshold is the index of its bits.
+
+    Lists that no node uses are checked as well: LightGBM ends the process where they are damaged.
+    """
+    if not count and not nodes:
         return {}
     bounds = _integers(members, "cat_boundaries", where, count + 1, high=limits.SCORE_NODES_MAX)
     words = _integers(members, "cat_threshold", where, bounds[-1], high=2**32 - 1)
+    if bounds != sorted(bounds):
+        raise ModelRefused(f"{where}: its cat_boundaries do not ascend.")
     if len({float(threshold[node]) for node in nodes}) != len(nodes):
         raise ModelRefused(f"{where}: two nodes have the same categories.")
     codes = {}
     for node in nodes:
         number = DocumentPart(float(threshold[node]), f"{where}.threshold[{node}]").number()
-        if not (0 <= number < count and number == int(number) and bounds[int(number)] <= bounds[int(number) + 1]):
+        if not (0 <= number < count and number == int(number)):
             raise ModelRefused(f"{where}: node {node} has no categories.")
         if bounds[int(number) + 1] - bounds[int(number)] > WORDS_MAX:
             raise ModelRefused(f"{where}: node {node} has more than {32 * WORDS_MAX} categories.")

@@ -87,6 +87,9 @@ def test_a_fault_in_reading_is_noticed(fault: str, monkeypatch: pytest.MonkeyPat
             "left_child has signs",
         ),  # LightGBM goes round for ever
         (b"leaf_value=", b"leaf_value=1_0 ", "leaf_value has signs"),  # Python reads 10, LightGBM 1
+        (b"num_cat=0", b"num_cat=3", "'cat_boundaries'"),  # LightGBM ends the process
+        (b"num_cat=0", b"", "'num_cat'"),
+        (b"num_cat=0", b"num_cat=2\ncat_boundaries=0 2 1\ncat_threshold=1", "do not ascend"),
         (b"num_leaves=", "num_leaves=\u0661".encode(), "num_leaves has signs"),
         (b"end of trees", b"end", "ends early"),
     ],
