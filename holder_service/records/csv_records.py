@@ -34,6 +34,7 @@ PIECE_BYTES: Final = 4 * 1024 * 1024
 _LINE_FEED, _QUOTE, _RETURN = b'\n"\r'
 DATE: Final = r"^\d{4}-\d{2}-\d{2}$"
 _UNFIT: Final = "?"
+_GZIP: Final = b"\x1f\x8b"
 """No boolean and no number."""
 _PYARROW_ENCODINGS: Final = {"utf-8": "utf8", "utf-8-sig": "utf8", "latin-1": "latin-1", "cp1252": "cp1252"}
 _EMPTY: Final = Unreadable("line 1", "the file is empty; expected a header with the names of the columns.")
@@ -246,19 +247,27 @@ def _blocks_of_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield line, rest
 
 
+def _other_encoding(block: bytes, start: int, form: RecordFormat) -> str:
+    """Say what is wrong with bytes that are no letters of the encoding, and how they seem to be written."""
+    if block.startswith(_GZIP) and start < len(_GZIP):
+        return "is compressed by gzip. Unpack the file, and send the CSV itself"
+    signs = csv_signs(block[max(0, start - HEAD_BYTES // 2) :][:HEAD_BYTES])
+    if signs.encoding == "utf-16":
+        return "is UTF-16, which is not read. Save the file as UTF-8"
+    said = f"is not {form.encoding.removesuffix('-sig').upper()}"
+    same = signs.encoding == form.encoding
+    return said if same else f"{said}. If it is {signs.encoding}, give --encoding {signs.encoding}"
+
+
 def _sound_part(block: bytes, form: RecordFormat) -> tuple[int, str | None]:
     """Where the lines end that are as they should be, and what is wrong with the one behind them, if there is one."""
     faults = []
     if b"\0" in block:
-        faults.append((block.index(b"\0"), "holds a NUL byte; a CSV file is text"))
+        faults.append((block.index(b"\0"), "holds a NUL byte; a CSV file is text, and not UTF-16"))
     try:
         block.decode(form.encoding)
     except UnicodeDecodeError as error:
-        signs = csv_signs(block[max(0, error.start - HEAD_BYTES // 2) :][:HEAD_BYTES])
-        other = (
-            "" if signs.encoding == form.encoding else f". If it is {signs.encoding}, give --encoding {signs.encoding}"
-        )
-        faults.append((error.start, f"is not {form.encoding.removesuffix('-sig').upper()}{other}"))
+        faults.append((error.start, _other_encoding(block, error.start, form)))
     text = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(text == _LINE_FEED)
     if b"\r" in block and (found := _lone_return(text)) is not None:

@@ -51,7 +51,7 @@ def checked_values(array: pa.Array, column: Column) -> CheckedValues:
         return _indices(array, column)
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.string())  # so that it becomes the nearest double, as the same number in a CSV file does
-    numbers, fit = _parsed(array, column) if pa.types.is_string(array.type) else _converted(array)
+    numbers, fit = _parsed(array, column) if pa.types.is_string(array.type) else _converted(array, column)
     missing = np.isnan(numbers)
     within = (numbers >= column.low) & (numbers <= column.high) & np.isfinite(numbers)
     if column.type == "integer":
@@ -182,8 +182,8 @@ def _says(text: str, number: float) -> bool:
         return False
 
 
-def _converted(array: pa.Array) -> tuple[_Numbers, _Booleans]:
-    """Typed numbers as doubles, NaN for missing; an integer that no double holds does not fit."""
+def _converted(array: pa.Array, column: Column) -> tuple[_Numbers, _Booleans]:
+    """Return typed numbers as the nearest doubles, NaN for missing, and which fit: a declared integer is exact."""
     if pa.types.is_date32(array.type):
         array = array.cast(pa.int32())
     if not pa.types.is_integer(array.type):
@@ -191,7 +191,7 @@ def _converted(array: pa.Array) -> tuple[_Numbers, _Booleans]:
         return numbers, np.ones(len(array), dtype=bool)
     integers = array.fill_null(0).to_numpy()
     numbers = integers.astype(np.float64)
-    fit = np.abs(numbers) < limits.INTEGER_MAX
+    fit = (np.abs(numbers) < limits.INTEGER_MAX) | (column.type == "number")
     for index in np.flatnonzero(~fit):
         fit[index] = int(numbers[index]) == int(integers[index])
     numbers[array.is_null().to_numpy(zero_copy_only=False)] = np.nan

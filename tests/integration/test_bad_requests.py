@@ -253,6 +253,18 @@ def test_neither_log_nor_answer_holds_a_key(lasting_holder: TestedHolder, caplog
     assert not any(key in line for line in holder_lines for key in (lasting_holder.auditor_key, wrong))
 
 
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate, gzip"])
+def test_compressed_records_are_refused_by_name(lasting_holder: TestedHolder, coding: str) -> None:
+    headers = {"Content-Type": "text/csv", "Content-Encoding": coding}
+
+    answer = lasting_holder.admin(
+        "PUT", "/datasets/register/records", content=gzip.compress(b"id,sex\n"), headers=headers
+    )
+
+    document = refused(answer, "unsupported-media-type", holder=lasting_holder)
+    assert "Content-Encoding" in document["detail"]
+
+
 def test_a_compressed_body_is_not_unpacked(lasting_holder: TestedHolder) -> None:
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     bomb = gzip.compress(b" " * 50_000_000)

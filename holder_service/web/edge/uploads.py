@@ -187,8 +187,12 @@ def body_of(request: Request, form: RecordFormat = STRICT, *, check: bool = Fals
         check: Whether it is only to be checked.
 
     Raises:
-        UnsupportedMediaType: The content type is none of theirs.
+        UnsupportedMediaType: The content type is none of theirs, or the body is compressed.
     """
+    if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType(
+            "The body has a Content-Encoding, and compressed bodies are not unpacked. Send the file itself, without it."
+        )
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in MEDIA_TYPES:
         raise UnsupportedMediaType(
