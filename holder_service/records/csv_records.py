@@ -248,15 +248,16 @@ def _blocks_of_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _other_encoding(block: bytes, start: int, form: RecordFormat) -> str:
-    """Say what is wrong with bytes that are no letters of the encoding, and how they seem to be written."""
+    """Say how bytes seem to be written that the encoding cannot have."""
     if block.startswith(_GZIP) and start < len(_GZIP):
         return "is compressed by gzip. Unpack the file, and send the CSV itself"
     signs = csv_signs(block[max(0, start - HEAD_BYTES // 2) :][:HEAD_BYTES])
     if signs.encoding == "utf-16":
         return "is UTF-16, which is not read. Save the file as UTF-8"
-    said = f"is not {form.encoding.removesuffix('-sig').upper()}"
-    same = signs.encoding == form.encoding
-    return said if same else f"{said}. If it is {signs.encoding}, give --encoding {signs.encoding}"
+    fault = f"is not {form.encoding.removesuffix('-sig').upper()}"
+    if signs.encoding == form.encoding:
+        return fault
+    return f"{fault}. If it is {signs.encoding}, give --encoding {signs.encoding}"
 
 
 def _sound_part(block: bytes, form: RecordFormat) -> tuple[int, str | None]:
