@@ -361,6 +361,19 @@ def audits_of_misreported_groups(auditor: Auditor, *_: object) -> Iterator[Audit
     yield auditor.audit(FOUR_LEAVES, epsilon="0.7", metrics="equalized-odds", threshold=0.8, **asked)
 
 
+def audits_of_tables(auditor: Auditor, *_: object) -> Iterator[AuditResult]:
+    """Audits by two columns, which have the figures by each of them: with label rates, within strata, held together, of
+    people of unknown group, and where one person's group may change.
+    """
+    both: dict[str, Any] = {"sensitive": ["sex", "origin"], "intervention": "assistive"}
+    metrics = ["statistical-parity", "equalized-odds"]
+    yield auditor.audit(FOUR_LEAVES, "loans", epsilon="0.5", metrics=metrics, reference="Male,here", **both)
+    yield auditor.audit(FOUR_LEAVES, "loans", ["sex", "origin"], "0.6", by="région")
+    yield auditor.audit(FOUR_LEAVES, "loans", epsilon="0.7", joint=True, judged="2%", **both)
+    yield auditor.audit(FOUR_LEAVES, "gaps", epsilon="0.5", **both)
+    yield auditor.audit(FOUR_LEAVES, "halves", epsilon="0.5", mechanism="gaussian", **both)
+
+
 AUDITS: Final[Mapping[str, AuditsMade]] = {
     "trees": audits_of_trees,
     "rho": audits_in_rho,
@@ -383,6 +396,7 @@ AUDITS: Final[Mapping[str, AuditsMade]] = {
     "until-decided": audits_until_decided,
     "unknown-groups": audits_of_unknown_groups,
     "misreported-groups": audits_of_misreported_groups,
+    "tables": audits_of_tables,
 }
 
 

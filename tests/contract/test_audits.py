@@ -19,7 +19,7 @@ from auditor_client.findings.reading import ESTIMATORS, Reading
 from shared.wire.canonical import digest, sha256_name
 from tests.contract.audits import SETS, main, pack, unpacked
 
-LONG: Final = {"v1-auditor-second-edition", "v1-auditor-joint"}
+LONG: Final = {"v1-auditor-second-edition", "v1-auditor-joint", "v1-auditor-tables"}
 """Sets whose figures take seconds to compute."""
 
 

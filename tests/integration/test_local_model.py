@@ -163,3 +163,18 @@ def test_an_audit_that_costs_nothing_is_planned_without_epsilon(holder: TestedHo
 
     assert planned.quote.charge == NO_LOSS
     assert 0 < planned.expectation.width < 1
+
+
+@pytest.mark.statistical
+def test_one_report_has_the_figures_by_each_column(holder: TestedHolder, people: pd.DataFrame, tmp_path: Path) -> None:
+    """By sex from the reports of both columns: every group has 20 000 people, so a rate is off by .05 with a chance
+    below 10⁻⁹.
+    """
+    with Auditor(holder.url, holder.auditor_key, receipts=tmp_path / "receipts") as asking:
+        result = asking.audit(OVER_40, "survey", ["sex", "origin"])
+
+    for group in result.by("sex").parity.groups:
+        part = people[people["sex"] == group.group[0]]
+        assert group.rate.value == pytest.approx(float((part["age"] > 40).mean()), abs=0.05)
+        assert group.size.value == pytest.approx(len(part), abs=2000)
+    assert "By fewer attributes, from the same answer" in result.to_html()
