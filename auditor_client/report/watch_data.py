@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from auditor_client.dataset_words import DatasetWords
 from auditor_client.report.facts import Fact
+from auditor_client.report.formats import threshold_percent, whole
 from auditor_client.report.rehearsal import charge_words
 from auditor_client.report.watch_gaps import Gap, KeptWatch, gaps, version_numbers
 from auditor_client.text import loss_words
@@ -15,6 +16,10 @@ from shared.contract.metadata import DatasetMetadata
 from shared.kinds.watches import WatchAnswerRelease, WatchRelease
 from shared.privacy.amounts import format_nano
 from shared.wire.wording import listed, said
+
+CHANCE: Final = 0.05
+"""The chance of a false alarm in `VERSIONS` versions, and of a miss in one answer, for which distances are given."""
+VERSIONS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +66,45 @@ def watch_data(dataset: DatasetDescription, kept: KeptWatch, *, pending: int | N
                 else said("The decision fails a ratio of {threshold}", threshold=threshold),
             ),
             Fact(said("Charged once, for all answers"), charge_words(release)),
+            *_rate_facts(release),
             Fact(said("Watch"), release.id, exact=True),
         ),
         rows=_rows(kept.answers, unanswered),
     )
+
+
+def _rate_facts(release: WatchRelease) -> tuple[Fact, Fact]:
+    """The distances from the change at which false alarms, and missed changes, are few."""
+    safe, sure = _distances(release)
+    chance = threshold_percent(CHANCE)
+    false_alarms = (
+        said(
+            "At most {chance} in {versions} versions, where the other verdict is at least {people} people away",
+            chance=chance, versions=VERSIONS, people=whole(safe),
+        )
+        if safe > 1
+        else said("At most {chance} in {versions} versions while the verdict holds", chance=chance, versions=VERSIONS)
+    )  # fmt: skip
+    missed = (
+        said(
+            "At most {chance} for one answer, where the records are at least {people} people beyond the change",
+            chance=chance, people=whole(-sure),
+        )
+        if sure <= 0
+        else said(
+            "At most {chance} for one answer, where the other verdict is at most {people} people away",
+            chance=chance, people=whole(sure),
+        )
+    )  # fmt: skip
+    return Fact(said("False alarms"), false_alarms), Fact(said("Missed changes"), missed)
+
+
+def _distances(release: WatchRelease) -> tuple[int, int]:
+    """The least distance with few false alarms, and the largest with few missed changes, in people."""
+    from auditor_client.estimation.watch_rates import WatchRates  # noqa: PLC0415 - takes a second to import
+
+    rates = WatchRates(release.noise, release.watch.margin)
+    return rates.safe_distance(CHANCE, VERSIONS), rates.sure_distance(CHANCE)
 
 
 def _rows(answers: Sequence[WatchAnswerRelease], unanswered: Sequence[Gap]) -> tuple[WatchRow, ...]:
@@ -117,10 +157,13 @@ def watch_lines(watch: WatchData) -> list[str]:
 def watch_document(kept: KeptWatch, *, current: int | None, pending: int | None, due: str | None) -> dict[str, Any]:
     """The same as JSON values."""
     release, answers = kept.release, kept.answers
+    safe, sure = _distances(release)
     return {
         "watch": release.id, "dataset": release.dataset, "version": release.version,
         "sensitive": list(release.watch.sensitive), "threshold": format_nano(release.watch.threshold),
         "verdict": release.watch.verdict, "charge": release.charge.document(),
+        "false_alarms": {"chance": CHANCE, "versions": VERSIONS, "distance": safe},
+        "misses": {"chance": CHANCE, "versions": 1, "distance": sure},
         "changed_at": answers[-1].version if kept.has_changed else None,
         "answers": [
             {"version": answer.version, "created": answer.created.isoformat(), "changed": answer.watch_answer.changed,

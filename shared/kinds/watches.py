@@ -83,7 +83,7 @@ class Watch(ReleaseRequest):
     def summary(self) -> RequestSummary:
         """Return which verdict is watched, and whom the decision is about."""
         facts = (
-            ("Mechanism", "Laplace, in each answer; the loss is charged once for all answers"),
+            ("Mechanism", "Sparse vector; the loss is charged once for all answers"),
             ("Privacy loss", self.charge.symbols),
             ("Threshold", f"{format_nano(self.threshold)} of the largest acceptance rate"),
             ("Verdict that is watched", self.verdict),

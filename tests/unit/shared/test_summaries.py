@@ -45,7 +45,7 @@ def test_a_watch_says_threshold_verdict_and_margin() -> None:
     [part] = asked.summary().parts
 
     assert dict(part.facts) == {
-        "Mechanism": "Laplace, in each answer; the loss is charged once for all answers",
+        "Mechanism": "Sparse vector; the loss is charged once for all answers",
         "Privacy loss": "ε 1",
         "Threshold": "0.8 of the largest acceptance rate",
         "Verdict that is watched": asked.verdict,
