@@ -9,6 +9,7 @@ _GIVEN_FILE_TESTS: Final = "tests/unit/auditor_client/test_only_the_given_file.p
 _RAW_INPUTS_TESTS: Final = "tests/unit/auditor_client/test_raw_inputs.py"
 _SAVED_TESTS: Final = "tests/unit/auditor_client/formats/test_saved_boosters.py"
 _BOOSTERS: Final = "auditor_client/models/readers/boosters/"
+_FORMATS_TESTS: Final = "tests/unit/auditor_client/formats/"
 _XGBOOST_TESTS: Final = "tests/unit/auditor_client/formats/test_xgboost.py"
 _VOCABULARY: Final = "auditor_client/models/readers/pmml/vocabulary.py"
 _DICTIONARY: Final = "auditor_client/models/readers/pmml/dictionary.py"
@@ -204,6 +205,30 @@ READER_BUGS: Final = (
             ),
         ),
         (f"{_XGBOOST_TESTS}::test_what_is_not_known_is_refused_by_name",),
+    ),
+    Bug(
+        "a threshold on an ONNX graph's probabilities is about the numbers that its class is chosen by",
+        (
+            Edit(
+                "auditor_client/models/readers/onnx/model.py",
+                "_read",
+                "if request.above is not None and chosen and not all(",
+                "if request.above is None and chosen and not all(",
+            ),
+        ),
+        (f"{_FORMATS_TESTS}test_onnx.py::test_a_threshold_is_about_the_probabilities_that_the_graph_gives",),
+    ),
+    Bug(
+        "a chain of PMML takes a sum that its MiningSchema leaves out",
+        (
+            Edit(
+                "auditor_client/models/readers/pmml/vocabulary.py",
+                "require_declared_inputs",
+                'of_output = part.tag != "FieldRef" and name in outputs',
+                'of_output = part.tag == "FieldRef" and name not in outputs',
+            ),
+        ),
+        (f"{_FORMATS_TESTS}test_pmml_chains.py::test_a_sum_that_the_mining_schema_leaves_out_is_refused",),
     ),
     Bug(
         "an attribute of an ONNX operator is ignored",
