@@ -35,13 +35,18 @@ MISREPORTED_BUGS: Final = (
         (f"{_TESTS}::test_matrices_are_drawn_as_exactly_as_the_study_says",),
     ),
     Bug(
-        "shares of two groups are drawn as if the others had nobody",
+        "shares are drawn between pairs of groups alone, which hardly move where one group looks like a mixture",
+        (Edit(_DRAWS, "true_counts", "for direction in (*axes, *pairs):", "for direction in pairs:"),),
+        (f"{_TESTS}::test_a_group_that_is_recorded_as_a_mixture_of_others_may_have_anybody",),
+    ),
+    Bug(
+        "a line is drawn from as if all records told the same",
         (
             Edit(
                 _DRAWS,
-                "_exchange",
-                "without[:, first], without[:, second] = 0.0, together",
-                "without[:] = 0.0\n    without[:, second] = together",
+                "_moved",
+                "fit += recorded[:, group, None] * np.log(likely)",
+                "fit += recorded.mean(axis=1)[:, None] * np.log(likely)",
             ),
         ),
         (f"{_TESTS}::test_true_counts_are_drawn_from_their_posterior",),

@@ -90,6 +90,17 @@ def test_true_counts_are_drawn_from_their_posterior(recorded: tuple[int, ...], m
     assert chance_of(recorded, transposed, expected) < FALSE_ALARM
 
 
+def test_a_group_that_is_recorded_as_a_mixture_of_others_may_have_anybody() -> None:
+    """The records fix one sum of shares alone, so the third share is uniform. False alarms: at most 10⁻⁶."""
+    matrix = np.array([[0.9, 0.1, 1e-9], [0.1, 0.9, 1e-9], [0.5, 0.5, 1e-9]])
+    recorded, number = np.array([50_000.0, 50_000.0, 0.0]), 2000
+
+    drawn = true_counts(np.tile(recorded, (number, 1)), np.tile(matrix, (number, 1, 1)), np.random.default_rng(12))
+
+    share = drawn[:, 2] / 100_000
+    assert stats.kstest(share, "uniform").pvalue > FALSE_ALARM
+
+
 def test_matrices_are_drawn_as_exactly_as_the_study_says() -> None:
     """Mean and variance of Dirichlet draws; each within six standard errors, a false alarm below 10⁻⁸."""
     study = ConfusionCounts(((27, 3), (8, 12)))
