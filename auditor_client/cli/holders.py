@@ -58,7 +58,9 @@ def dataset(
 
 @with_flags
 def budget(*, dataset: DatasetIfAny = None, output: JsonOnly, connection: WithoutReceipts) -> None:
-    """Show the budget that you were granted, have spent and have left."""
+    """Show the budget that you were granted, have spent and have left. Where the cap of the population, which all
+    auditors share, admits less than the rest of your grant, what is left is that.
+    """
     with an_auditor(connection) as auditor:
         accounts = auditor.budgets() if dataset is None else (auditor.budget(dataset),)
         if output.as_json:

@@ -30,7 +30,6 @@ _progress = Console(stderr=True)
 @contextmanager
 def an_auditor(connection: Connection) -> Iterator[Auditor]:
     """An auditor for one command."""
-    report_retries(show_step)
     with (
         clear_errors(),
         Auditor.from_settings(
@@ -42,7 +41,8 @@ def an_auditor(connection: Connection) -> Iterator[Auditor]:
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """One clear text for every error, and its exit code."""
+    """One clear text for every error, and its exit code; further attempts are reported while it waits."""
+    report_retries(show_step)
     try:
         yield
     except ApprovalAwaited as error:

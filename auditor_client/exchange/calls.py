@@ -8,6 +8,7 @@ and on total time. An identity provider is asked once, within limits of its own.
 """
 
 import json
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -50,6 +51,7 @@ Shown = str | Path | Callable[[], str] | None
 PROVIDER_S: Final = 15.0
 PROVIDER_BYTES_MAX: Final = 512 * 1024
 
+_ERRNO: Final = re.compile(r"^\[Errno -?\d+\] ")
 _RETRIED_STATUSES: Final = (429, 503)
 _PIECE_BYTES: Final = 1024 * 1024
 _ResultT = TypeVar("_ResultT")
@@ -158,11 +160,12 @@ class HttpCaller:
         try:
             answer = _within(seconds, lambda: self._exchange(sending, key, seconds))
         except (httpx.TransportError, TimeoutError) as error:
-            reason = readable(str(error)) or f"no whole answer within {seconds:.3g} s"
+            reason = readable(_ERRNO.sub("", str(error))) or f"no whole answer within {seconds:.3g} s"
+            free = ": a plan that was charged is answered again at no cost" if sending.method == "POST" else ""
             raise _TryAgain(
                 HolderUnavailable(
                     f"The holder at {self.url} does not answer ({reason}). Check the address and the network and "
-                    "ask again: a plan that was charged is answered again at no cost."
+                    f"ask again{free}."
                 )
             ) from error
         if key is not None and key.encode() in answer.body:
@@ -349,10 +352,13 @@ class _BackOff:
 
 
 def report_retries(report: Callable[[str], None]) -> None:
-    """Report every further attempt with its reason. For programs, not libraries: it applies to the whole process."""
+    """Report every further attempt, the first with its reason. For programs, not libraries: it applies to the whole
+    process.
+    """
 
     def hook(details: RetryDetails) -> None:
-        report(f"{details.caused_by} Asking again in {details.wait_for:.1f} s")
+        reason = f"{details.caused_by} " if details.retry_num == 1 else ""
+        report(f"{reason}Asking again in {details.wait_for:.1f} s")
 
     set_on_retry_hooks([hook])
 

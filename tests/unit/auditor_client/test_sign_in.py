@@ -236,6 +236,8 @@ def test_a_holder_that_is_away_is_asked_again_in_words(settings: AuditorSettings
 
     assert outcome.exit_code == 2
     assert "Asking again in" in outcome.stderr
+    assert outcome.stderr.count("does not answer") == 2, "the first attempt and the end say it, not each attempt"
+    assert not {"Errno", "charged"} & set(outcome.stderr.replace("]", " ").replace("[", " ").split())
 
 
 def test_where_there_is_nothing_to_sign_in_that_is_said(holder: SimulatedHolder, settings: AuditorSettings) -> None:
