@@ -311,11 +311,7 @@ def _cost(finding: Finding) -> tuple[Fact, ...]:
     facts.append(
         Fact(
             said("Protected"),
-            said(
-                "what would differ if {change} ({relation})",
-                change=prose.relation_words(release.relation),
-                relation=release.relation,
-            ),
+            f"{prose.relation_words(release.relation)} ({release.relation})",
         )
     )
     if finding.stored.second is not None:

@@ -28,10 +28,10 @@ from shared.privacy.noise import (
 )
 from shared.wire.wording import decimal, joined, listed, plain, said, sentence
 
-_RELATIONS: Final = {
-    "add_remove": said("any one person’s record were absent, or one more were present"),
-    "replace": said("any one person’s record were another"),
-    "sensitive_attribute": said("any one person belonged to another group"),
+_PROTECTED: Final = {
+    "add_remove": said("whether any one person’s record is in the data, and what it says"),
+    "replace": said("what any one person’s record says"),
+    "sensitive_attribute": said("the sensitive values of any one person"),
 }
 
 
@@ -81,8 +81,8 @@ def threshold_name(threshold: float, metric: str) -> str:
 
 
 def relation_words(relation: str) -> str:
-    """A neighbouring relation as the change of the records that it is about."""
-    return _RELATIONS.get(relation) or said("the records changed as the relation {relation} has it", relation=relation)
+    """Return what a neighbouring relation protects of one person."""
+    return _PROTECTED.get(relation) or said("the records, as the relation {relation} says", relation=relation)
 
 
 def level_words(estimate: Estimate) -> str:

@@ -153,7 +153,8 @@ def _rate_lines(table: RateTable, level: str) -> list[str]:
 
 
 def _rule_lines(bars: RuleBars, level: str, by_itself: str) -> list[str]:
-    lines = ["", f"Rules in the {bars.rate} of {bars.first} less that of {bars.second}, {bars.difference} points:"]
+    compared = f"the {bars.rate} of {bars.first} minus that of {bars.second}"
+    lines = ["", f"Rules in the difference of {bars.difference} points, {compared}:"]
     width = max(len(bar.name) for bar in bars.bars)
     lines += [
         f"  {bar.number:>2}  {bar.name:<{width}}  {bar.share:>6} points  ({level}: {bar.interval})  "

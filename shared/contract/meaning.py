@@ -33,7 +33,7 @@ _VALUES: Final[Mapping[Relation, str]] = {
     "replace": said("What somebody’s record says, such as their group"),
     "sensitive_attribute": said("What somebody’s sensitive values are"),
 }
-_TWO_STEPS: Final = said("Another value is two steps away: one record less, and one more.")
+_TWO_STEPS: Final = said("A changed value counts as two changes: one record is removed and another is added.")
 _DELTA: Final = said(
     "δ is not the chance that an answer changes the odds by more than that factor; this chance can be many times δ."
 )
