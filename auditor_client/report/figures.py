@@ -184,7 +184,7 @@ def rate_table(question: Inquiry, outcome: Outcome, rate: Rate, parity: ParityEs
     ends = [end for group in parity.groups for end in _ends(group) if math.isfinite(end)]
     upper = next((end for end in _PARTS if max(ends, default=1.0) <= end), 1.0)
     axis = LinearAxis(0.0, upper, _PARTS[upper], lambda value: plain(100 * value, 3))
-    lowest, highest = parity.extremes or (None, None)
+    lowest, highest = _named_extremes(parity)
     rows = []
     for group in sorted(parity.groups, key=lambda group: -group.rate.value if group.rate.defined else math.inf):
         notes = [word for word, extreme in ((_LOWEST, lowest), (_HIGHEST, highest)) if group is extreme]
@@ -204,6 +204,14 @@ def rate_table(question: Inquiry, outcome: Outcome, rate: Rate, parity: ParityEs
         has_intervals=any(row.interval for row in rows),
         has_population=any(row.population for row in rows),
     )
+
+
+def _named_extremes(parity: ParityEstimate) -> tuple[GroupEstimate | None, GroupEstimate | None]:
+    """The groups that are called lowest and highest; none if a rate is unknown or both are equal."""
+    lowest, highest = parity.extremes or (None, None)
+    if lowest is None or highest is None or not (lowest.rate.known and highest.rate.known):
+        return None, None
+    return (lowest, highest) if lowest.rate.value < highest.rate.value else (None, None)
 
 
 def threshold_rate(parity: ParityEstimate) -> float | None:
