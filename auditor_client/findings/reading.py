@@ -87,7 +87,7 @@ class Reading(BaseModel):
     joint: bool = Field(
         default=False,
         exclude_if=operator.not_,
-        description="Make all intervals and verdicts of the report hold together at the level, instead of each "
+        description="Make all intervals and verdicts of each table hold together at the level, instead of each "
         "by itself.",
     )
     judged: Annotated[str | None, BeforeValidator(_least_size)] = Field(
