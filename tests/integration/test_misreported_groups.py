@@ -138,9 +138,9 @@ def test_both_figures_of_equalized_odds_are_corrected(auditor: Auditor) -> None:
 @pytest.mark.parametrize("known", ["join", "supports_from"])
 def test_further_answers_and_own_data_are_corrected_too(auditor: Auditor, people: pd.DataFrame, known: str) -> None:
     own = people[["region", "chosen", "checked", "qualified"]].replace({"true": True, "false": False})
-    given = {"join": {"join": True, "draw": 5}, "supports_from": {"supports_from": own}}[known]
+    asked: dict[str, dict[str, Any]] = {"join": {"join": True, "draw": 5}, "supports_from": {"supports_from": own}}
 
-    result = audit(auditor, **given)
+    result = audit(auditor, **asked[known])
 
     true = rates(people, "chosen", "true")
     assert result.parity.ratio.low < true["Female"] / true["Male"] < result.parity.ratio.high
