@@ -45,8 +45,17 @@ def files() -> dict[Path, str]:
             f"{command.module}:{command.attribute}": described(inspect.unwrap(command.function))
             for _, command in commands(program)
         }
-        texts[Path(package.__file__ or "").with_name(FILE)] = f"{json.dumps(flags, ensure_ascii=False, indent=1)}\n"
+        texts[Path(package.__file__ or "").with_name(FILE)] = _written(flags)
     return texts
+
+
+def _written(flags: dict[str, list[dict[str, Any]]]) -> str:
+    """Return the JSON with a line for each flag, so that a changed flag is one changed line."""
+    commands = []
+    for command, parameters in flags.items():
+        lines = ",\n".join(json.dumps(flag, ensure_ascii=False) for flag in parameters)
+        commands.append(f"{json.dumps(command)}: [\n{lines}\n]")
+    return "{\n" + ",\n".join(commands) + "\n}\n"
 
 
 def main() -> None:
