@@ -70,7 +70,8 @@ def test_one_port_everywhere() -> None:
         (path.name, port)
         for path in names
         for port in re.findall(
-            r"(?:127\.0\.0\.1|holder|localhost):(\d{4,5})|containerPort: (\d+)|--port\"?,? \"?(\d+)|EXPOSE (\d+)",
+            r"(?:127\.0\.0\.1|holder|localhost):(?:\$\{\w+:-)?(\d{4,5})|containerPort: (\d+)"
+            r"|--port\"?,? \"?(\d+)|EXPOSE (\d+)",
             path.read_text(),
         )
     }
