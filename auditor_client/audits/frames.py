@@ -97,7 +97,7 @@ def history_table(findings: Sequence[Finding]) -> pd.DataFrame:
             "release": finding.release.id,
         }
         for audit in findings
-        for finding in (audit, *audit.tables.values())
+        for finding in audit.every_table
         for metric, estimate in finding.estimates.items()
     ]
     return pd.DataFrame(rows)

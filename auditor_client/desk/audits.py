@@ -95,7 +95,8 @@ def index(
 
 
 def _lines(audits: dict[str, AuditResult], data: HistoryData) -> list[IndexLine]:
-    names = [name for name, audit in audits.items() for _ in audit.metrics]
+    tables = ((name, table) for name, audit in audits.items() for table in audit.every_table)
+    names = [name for name, table in tables for _ in table.estimates]
     costs = {name: (one.release.price.rho_nano or 0, one.release.price.epsilon_nano) for name, one in audits.items()}
     lines = [IndexLine(name, row, False, costs[name]) for name, row in zip(names, data.rows, strict=True)]
     of_audits = {name: [line for line in lines if line.name == name] for name in audits}

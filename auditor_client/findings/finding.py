@@ -109,6 +109,11 @@ class Finding:
     tables: "Mapping[tuple[str, ...], Finding]" = field(default_factory=dict, repr=False)
 
     @property
+    def every_table(self) -> "tuple[Finding, ...]":
+        """Return the finding by all columns, and behind it those by fewer."""
+        return (self, *self.tables.values())
+
+    @property
     def release(self) -> Release:
         """The holder's verified answer."""
         return self.stored.release

@@ -91,7 +91,7 @@ def history_data(findings: Sequence[Finding], trainings: Kept = (), watches: Seq
     rows: list[HistoryRow] = []
     listed_already: set[str] = set()
     for finding in findings:
-        for table in (finding, *finding.tables.values()):
+        for table in finding.every_table:
             for metric, estimate in table.estimates.items():
                 again = finding.release.id in listed_already
                 cost = said("the same answer") if again else _cost(finding.release)
