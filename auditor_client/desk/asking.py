@@ -342,6 +342,7 @@ def show_task(desk: TheDesk, task: str) -> Response:
         raise ReceiptsDamaged(
             "This work has expired. Repeat the request to get an answer that was already charged, at no further cost."
         )
+    ended = found.ended  # what ends while the page is made is looked at again
     if found.result is not None:
         return go(desk, found.result)
     if found.fault is not None and found.needs_sign_in:
@@ -349,7 +350,7 @@ def show_task(desk: TheDesk, task: str) -> Response:
         raise SignInNeeded(found.fault)
     fault = None if found.fault is None else in_labels(found.fault)
     response = page(desk, "task.html.j2", section=section_of(found.back), task=found, fault=fault)
-    if not found.ended:
+    if not ended:
         response.headers["Refresh"] = str(REFRESH_S)
     return response
 

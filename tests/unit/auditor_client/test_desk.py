@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ from auditor_client.desk.fields import (
     training_sections,
     values_of,
 )
-from auditor_client.desk.pages import section_of
+from auditor_client.desk.pages import page, section_of
+from auditor_client.desk.tasks import Step
 from auditor_client.desk.trainings import KINDS as TRAINED_BY
 from auditor_client.errors import QuestionRefused
 from auditor_client.findings.about import About
@@ -37,6 +39,7 @@ from auditor_client.findings.reading import UNREAD_BY_TRAININGS, Reading
 from auditor_client.settings import AuditorSettings
 from shared.contract.blocks import Blocks
 from testing.registers import LOANS, REGISTER
+from testing.waits import wait_until
 
 PORT: Final = 8811
 URL: Final = f"http://127.0.0.1:{PORT}"
@@ -205,6 +208,32 @@ def test_work_is_shown_in_the_section_where_it_was_begun() -> None:
     }  # fmt: skip
 
     assert {path: section_of(path) for path in begun} == begun
+
+
+def test_a_page_of_work_that_ends_while_it_is_made_looks_again(
+    asked: AskedDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would show that nothing is done yet, for ever."""
+    may_end = threading.Event()
+
+    def act(_: Step) -> str:
+        may_end.wait(60)
+        return "/budgets"
+
+    task = asked.desk.tasks.begin("Planning", "/new", act)
+
+    def made_late(*given: Any, **shown: Any) -> Any:
+        response = page(*given, **shown)
+        may_end.set()
+        wait_until(lambda: task.ended)
+        return response
+
+    monkeypatch.setattr("auditor_client.desk.asking.page", made_late)
+    first = asked.ask("GET", f"{asked.root}/tasks/{task.id}")
+    then = asked.ask("GET", f"{asked.root}/tasks/{task.id}")
+
+    assert (first.status_code, first.headers["Refresh"]) == (200, "2")
+    assert (then.status_code, then.headers["location"]) == (303, f"{asked.root}/budgets")
 
 
 def test_pages_name_the_whole_path_of_the_receipts() -> None:
