@@ -236,11 +236,11 @@ def _zipped(*entries: str) -> bytes:
         (b'[{"nodeid": 0, "leaf": 1}]', "dump of XGBoost"),
         (b"booster[0]:\n0:[f0<0.5] yes=1,no=2,missing=1", "dump of XGBoost"),
         (b"X\n\x00\x00\x00\x03", r"R's own format .*pmml::pmml\(model\)"),
-        (gzip.compress(b"X\n\x00\x00\x00\x03"), "R's own format"),  # as saveRDS writes it by default
+        (gzip.compress(b"X\n\x00\x00\x00\x03", mtime=0), "R's own format"),  # as saveRDS writes it by default
         (bz2.compress(b"RDX3\nX\n"), "R's own format"),
         (lzma.compress(b"X\n\x00\x00\x00\x03"), "R's own format"),
-        (gzip.compress(b"<PMML/>"), "compressed files are not opened"),
-        (gzip.compress(pickle.dumps({})), "as joblib compresses pickles"),
+        (gzip.compress(b"<PMML/>", mtime=0), "compressed files are not opened"),
+        (gzip.compress(pickle.dumps({}), mtime=0), "as joblib compresses pickles"),
         (b"\x1f\x8bdamaged", "as joblib compresses pickles"),
         (b"CBM1" + bytes(30), r"CatBoost's binary .*format='json'"),
         (b"\x89HDF\r\n\x1a\n", "HDF5 .*tf2onnx"),
