@@ -422,7 +422,7 @@ class Auditor:
         """Return one of these requests, by its id; of two holders that have it, one that has not approved it yet.
 
         Raises:
-            NotFound: You asked nothing of that id, or it is over for long.
+            NotFound: No request of yours has that id, or it expired long ago.
         """
         approvals = [request for _, request in self._approval_at_each(dataset, approval)]
         return next((request for request in approvals if request.state not in ("approved", "answered")), approvals[0])

@@ -142,8 +142,8 @@ def show(
                 f"[{_VERDICT_STYLES[verdict]}]{verdict}[/]",
             ]
             truth = true_adverse_ratio if adverse else true_ratio
-            known = [] if data is None else [f"{truth(finished.audited, data, columns):.3f}"]
-            table.add_row(*row, *known)
+            in_register = [] if data is None else [f"{truth(finished.audited, data, columns):.3f}"]
+            table.add_row(*row, *in_register)
     console.print(table)
     console.print(f"Checks (being selected is a burden): {audits[-1].result.view.data.headline}", highlight=False)
     budget = auditor.budget(audits[-1].result.release.dataset)

@@ -84,7 +84,7 @@ class GroupTotals(BaseModel):
         return assumption.model_copy(update={"people": round(sum(sizes)), "shares": sizes})
 
     def merged(self, groups: Sequence[Group], columns: Sequence[int]) -> "GroupTotals | None":
-        """Those of the groups by some of their columns, by index, in order; None where that leaves nothing known."""
+        """Return the totals of the groups by some of their columns, given by index; None where no total is left."""
         parts: dict[Group, list[Range]] = {}
         for group, one in zip(groups, self.people, strict=True):
             parts.setdefault(tuple(group[column] for column in columns), []).append(one)

@@ -31,9 +31,9 @@ def _text(value: Any) -> Any:
 
 
 class OnHand(BaseModel):
-    """What the auditor names or has, and what becomes of the request with it.
+    """Data and choices of the auditor that stay on this machine, and shape the request and its estimates.
 
-    `block` restricts the request to one block of people, as a condition of `where`. Nothing else of this is sent.
+    `block` restricts the request to one block of people, as a condition of `where`; only this condition is sent.
     `supports` are how many people of the auditor's own data each cell applies to, by the cell's id; `supports_from`
     those data instead, a DataFrame or a file, and `bands` into how many bands they cut a score. `group_totals` are
     how many people each group has, as `asking.totals_table` reads them, and `totals_source` says where from.

@@ -84,17 +84,17 @@ def approvals(
     with an_auditor(connection) as auditor:
         if withdraw is not None:
             auditor.withdraw(name, one_of(auditor.approvals(name), withdraw).id)
-        found = auditor.approvals_by_holder(name)
+        by_holder = auditor.approvals_by_holder(name)
         if output.as_json:
             documents = [
-                {**({"holder": holder} if len(found) > 1 else {}), **approval.model_dump(mode="json")}
-                for holder, approvals in found.items()
+                {**({"holder": holder} if len(by_holder) > 1 else {}), **approval.model_dump(mode="json")}
+                for holder, approvals in by_holder.items()
                 for approval in approvals
             ]
             print_json({"approvals": documents})
             return
-        for holder, approvals in found.items():
-            if len(found) > 1:
+        for holder, approvals in by_holder.items():
+            if len(by_holder) > 1:
                 typer.echo(f"Holder {holder}")
             if approvals:
                 print_sentences_and_table(approval_table(approvals))

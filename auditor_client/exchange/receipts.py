@@ -140,8 +140,8 @@ class ReceiptsReport:
     def __repr__(self) -> str:
         log_fault = None if self.log is None else self.log.fault
         wrong = [fault for fault in (*(check.fault for check in self.checks), self.fault, log_fault) if fault]
-        found = f"{len(wrong)} faults, first: {wrong[0]}" if wrong else "all valid"
-        return f"<ReceiptsReport: {len(self.checks)} receipts, {found}>"
+        result = f"{len(wrong)} faults, first: {wrong[0]}" if wrong else "all valid"
+        return f"<ReceiptsReport: {len(self.checks)} receipts, {result}>"
 
     def _repr_html_(self) -> str:
         return self.table.to_html()

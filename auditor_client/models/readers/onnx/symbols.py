@@ -21,7 +21,7 @@ STEPS_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """One number of a classifier's, which skl2onnx gives beside the class; no operator is read of it."""
+    """The number that skl2onnx gives beside a classifier's class; operators on it are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Encoded:
     Attributes:
         source: The input's index.
         steps: Operators with a constant each, applied to a number in order, in single precision.
-        codes: Of a text, the number of each; None for a number.
-        otherwise: Of a text that has none.
-        filling: What a missing number becomes first; NaN: it stays missing.
+        codes: The number of each text; None if the input is a number.
+        otherwise: The number of a text that is not in `codes`.
+        filling: The number that replaces a missing one before the steps; NaN if it stays missing.
         kind: Whether it is a float32 ("single"), or still the double ("double") or the whole number ("whole") that came
             in. A float32 that is made a double again is "widened".
     """
@@ -46,7 +46,7 @@ class Encoded:
     kind: str = "single"
 
     def image(self, number: float) -> np.float32:
-        """What a number becomes, in single precision."""
+        """Return a number after all steps, in single precision."""
         value = np.float32(number)
         with np.errstate(all="ignore"):
             for name, constant in self.steps:
@@ -108,7 +108,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The class of the largest number; or its index, while `classes` is None."""
+    """The class of the largest number; its index as long as `classes` is None."""
 
     of: Outputs
     classes: tuple[Any, ...] | None = None

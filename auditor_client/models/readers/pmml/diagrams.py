@@ -42,11 +42,11 @@ class Diagram:
         self._asked = 0
 
     def leaf(self, value: float) -> int:
-        """A leaf; NaN is where there is no prediction."""
+        """Add a leaf, and return its number; NaN stands for a missing prediction."""
         return self._add(float(value))
 
     def step(self, node: Hashable) -> Any:
-        """What `tree_table` asks of a node."""
+        """Return the step of a node, as `tree_table` reads it."""
         return self.nodes[node]  # type: ignore[call-overload]
 
     def table(self, root: int, tests: TestTable) -> ScoreTree:
