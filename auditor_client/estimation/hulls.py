@@ -4,7 +4,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from auditor_client.estimation.estimates import Estimate
-from auditor_client.estimation.results import NamedPair
+from auditor_client.estimation.results import JudgedFigures, NamedPair
 
 FiguresT = TypeVar("FiguresT")
 
@@ -33,8 +33,8 @@ def _hull(value: Any, other: Any) -> Any:
     changes: dict[str, Any] = {
         field.name: _hull(getattr(value, field.name), getattr(other, field.name)) for field in fields(value)
     }
-    if "unknown" in changes:
-        changes["unknown"] = getattr(other, "unknown")  # noqa: B009 - of what has this field
+    if isinstance(other, JudgedFigures):
+        changes["unknown"] = other.unknown
     make: Any = replace
     return make(value, **changes)
 
