@@ -78,10 +78,14 @@ def _pairs(study: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
 def _json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise QuestionRefused(
-            f"The study of misreported groups (`misreported`) cannot be read from {path.name}: {type(error).__name__}. "
-            f"{_FORM}"
+            f"The study of misreported groups (`misreported`) cannot be read: {path.name}: {error.strerror}. Check the "
+            "file's name."
+        ) from error
+    except ValueError as error:
+        raise QuestionRefused(
+            f"The study of misreported groups (`misreported`) in {path.name} is not valid JSON. {_FORM}"
         ) from error
     if not isinstance(document, dict):
         raise QuestionRefused(

@@ -89,5 +89,6 @@ def _members(path: Path) -> dict[str, bytes]:
                         f"{path} is not an evidence bundle: it has more than {BYTES_MAX} bytes when unpacked."
                     )
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise BadBundle(f"{path} cannot be read as a zip file: {error}. Get it again.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise BadBundle(f"{path} cannot be read as a zip file: {reason}. Check its name, or get it again.") from error
     return files
