@@ -64,11 +64,21 @@ def test_what_is_no_study_is_refused(given: Any, reason: str) -> None:
         read_group_study(given, None, GROUPS)
 
 
-@pytest.mark.parametrize("content", ["{", "[1, 2]", None])
-def test_an_unreadable_file_is_refused(content: str | None, tmp_path: Path) -> None:
+_FORM = r"\. Give a table with the columns true, recorded and people, or JSON"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("{", f"is not valid JSON{_FORM}"),
+        ("[1, 2]", f"is not an object of true groups{_FORM}"),
+        (None, r"study\.json: No such file or directory\. Check the file's name"),
+    ],
+)
+def test_an_unreadable_file_is_refused(content: str | None, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "study.json"
     if content is not None:
         path.write_text(content)
 
-    with pytest.raises(QuestionRefused, match="Give a table with the columns true, recorded and people, or JSON"):
+    with pytest.raises(QuestionRefused, match=reason):
         read_group_study(path, None, GROUPS)
